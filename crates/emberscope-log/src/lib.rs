@@ -1,0 +1,5 @@
+//! Spark event logs: bytes in, blocks of parsed events out.
+//!
+//! ```text
+//! path ─► source (layout, members) ─► codec ─► lines ─► blocks ─► parsed blocks
+//! ```

@@ -1,0 +1,1 @@
+//! One Spark run.
