@@ -3,3 +3,6 @@
 //! ```text
 //! path ─► source (layout, members) ─► codec ─► lines ─► blocks ─► parsed blocks
 //! ```
+
+pub mod codec;
+pub mod input;
