@@ -9,6 +9,7 @@ use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::codec::StreamEnd;
 use crate::codec::inflate::{Inflate, Inflated};
 use crate::codec::raw::Raw;
 use crate::input::{HEAD_BYTES, Input};
@@ -166,8 +167,10 @@ impl Inflating {
             Inflated::End if crc.is_none_or(|crc| crc == self.inflate.crc()) => Ok(0),
             Inflated::End => Err(invalid("the zip entry's checksum differs")),
             Inflated::Cut => match self.raw.error() {
-                Some(error) => Err(io::Error::other(error.to_owned())),
-                None => Err(invalid("the zip archive ends inside the entry")),
+                Some(StreamEnd::Corrupt { reason }) => Err(io::Error::other(reason.clone())),
+                _ => {
+                    Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the zip archive ends inside the entry"))
+                }
             },
             Inflated::Damaged => Err(invalid("the zip entry is damaged")),
         }
@@ -281,7 +284,9 @@ fn directory(input: &dyn Input, len: u64) -> io::Result<Vec<ZipEntry>> {
         let (name_len, extra_len, comment_len) = (u16_at(rest, 28), u16_at(rest, 30), u16_at(rest, 32));
         let name_end = 46 + usize::from(name_len);
         let extra_end = name_end + usize::from(extra_len);
-        let (Some(name), Some(extra)) = (rest.get(46..name_end), rest.get(name_end..extra_end)) else { break };
+        let (Some(name), Some(extra)) = (rest.get(46..name_end), rest.get(name_end..extra_end)) else {
+            break;
+        };
         let (packed, len, header_at) = zip64(
             extra,
             u64::from(u32_at(rest, 20)),

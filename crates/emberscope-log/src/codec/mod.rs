@@ -143,10 +143,7 @@ impl Decoder {
             match self.decode.read(&mut self.raw, &mut buf[filled..]) {
                 Ok(n) => filled += n,
                 Err(end) => {
-                    self.end = Some(match self.raw.error() {
-                        Some(error) => StreamEnd::corrupt(error),
-                        None => end,
-                    });
+                    self.end = Some(self.raw.error().cloned().unwrap_or(end));
                 }
             }
             if filled > 0 && !self.greedy {

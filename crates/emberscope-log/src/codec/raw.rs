@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use super::StreamEnd;
 use crate::input::Input;
 
 /// Bytes read at a time. Large enough that a read call costs nothing beside decoding, small enough that a
@@ -18,7 +19,7 @@ pub(crate) struct Raw {
     pos: usize,
     filled: usize,
     eof: bool,
-    error: Option<String>,
+    error: Option<StreamEnd>,
 }
 
 impl Raw {
@@ -41,8 +42,8 @@ impl Raw {
     }
 
     /// Why reading stopped before the end, if it did.
-    pub(crate) fn error(&self) -> Option<&str> {
-        self.error.as_deref()
+    pub(crate) fn error(&self) -> Option<&StreamEnd> {
+        self.error.as_ref()
     }
 
     /// Reads on until `n` bytes are at hand, and says whether they are. Grows with the bytes that do come,
@@ -114,6 +115,10 @@ impl Raw {
 
     fn fail(&mut self, error: &io::Error) {
         self.eof = true;
-        self.error = Some(format!("cannot be read further: {error}"));
+        self.error = Some(match error.kind() {
+            // A zip entry whose archive was cut.
+            io::ErrorKind::UnexpectedEof => StreamEnd::Truncated { reason: error.to_string() },
+            _ => StreamEnd::Corrupt { reason: format!("cannot be read further: {error}") },
+        });
     }
 }

@@ -122,11 +122,9 @@ fn damage_in_the_middle_keeps_what_came_before() {
         bytes[at..at + 4096].fill(0xff);
         let (_, out, end) = decode_in(&bytes, 8 << 20);
         assert!(matches!(end, StreamEnd::Corrupt { .. }), "{codec}: {end:?}");
-        assert!(
-            lines.starts_with(&out[..out.len() * 9 / 10]) && out.len() > lines.len() / 4,
-            "{codec}: {}",
-            out.len()
-        );
+        // Deflate may take the damage for data for a while.
+        let good = lines.iter().zip(&out).take_while(|(a, b)| a == b).count();
+        assert!(good > lines.len() / 4, "{codec}: {good}");
     }
 }
 
