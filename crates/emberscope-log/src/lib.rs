@@ -4,5 +4,8 @@
 //! path ─► source (layout, members) ─► codec ─► lines ─► blocks ─► parsed blocks
 //! ```
 
+pub mod archive;
 pub mod codec;
 pub mod input;
+pub mod layout;
+pub mod source;
