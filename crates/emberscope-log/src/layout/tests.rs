@@ -173,7 +173,8 @@ fn single_files_have_any_name() {
 
 #[test]
 fn names_tell_application_attempt_and_progress() {
-    let cases: [(&[&str], Option<&str>, Option<&str>, Option<bool>); 7] = [
+    type Case = (&'static [&'static str], Option<&'static str>, Option<&'static str>, Option<bool>);
+    let cases: [Case; 7] = [
         (
             &["eventlog_v2_application_1_0001_2/events_1_application_1_0001_2"],
             Some("application_1_0001"),
