@@ -5,7 +5,14 @@
 //! ```
 
 pub mod archive;
+pub mod block;
 pub mod codec;
+pub mod columns;
+pub mod cursor;
+mod elide;
+pub mod event;
 pub mod input;
 pub mod layout;
+pub mod scan;
 pub mod source;
+pub mod strings;

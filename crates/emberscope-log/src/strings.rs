@@ -1,0 +1,49 @@
+//! A string table: each distinct text once, in order of first sight.
+
+use rustc_hash::FxHashMap;
+
+/// Interns strings and gives them dense numbers.
+#[derive(Clone, Debug, Default)]
+pub struct StringTable {
+    ids: FxHashMap<Box<str>, u32>,
+    texts: Vec<Box<str>>,
+}
+
+impl StringTable {
+    /// The number of `text`, new or known.
+    #[inline]
+    pub fn intern(&mut self, text: &str) -> u32 {
+        if let Some(&id) = self.ids.get(text) {
+            return id;
+        }
+        let id = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
+        self.texts.push(text.into());
+        self.ids.insert(text.into(), id);
+        id
+    }
+
+    /// The text of a number this table gave; empty for any other.
+    pub fn text(&self, id: u32) -> &str {
+        self.texts.get(id as usize).map_or("", |text| text)
+    }
+
+    /// The number of a known text.
+    pub fn find(&self, text: &str) -> Option<u32> {
+        self.ids.get(text).copied()
+    }
+
+    /// All texts in the order of their numbers.
+    pub fn texts(&self) -> &[Box<str>] {
+        &self.texts
+    }
+
+    /// Number of distinct texts.
+    pub fn len(&self) -> usize {
+        self.texts.len()
+    }
+
+    /// Whether nothing has been interned.
+    pub fn is_empty(&self) -> bool {
+        self.texts.is_empty()
+    }
+}
