@@ -1,1 +1,25 @@
-//! One Spark run.
+//! One Spark run: identity, tasks, stages, jobs, SQL, executors, accounting and the trust block.
+//!
+//! Takes parsed blocks ([`builder::RunBuilder`]), gives a [`run::Run`]. Numbers follow one set of
+//! rules: a metric is a value, zero or not measured; every total says whether it is useful work or
+//! all work; nothing depends on the order of events, the codec or the number of threads.
+
+pub mod accounting;
+pub mod blobs;
+pub mod builder;
+pub mod distribution;
+pub mod engine;
+pub mod failures;
+pub mod intervals;
+pub mod load;
+pub mod occupancy;
+pub mod packed;
+mod plan;
+pub mod redact;
+pub mod run;
+pub mod sql;
+pub mod storage;
+pub mod streaming;
+pub mod summary;
+pub mod tasks;
+pub mod trust;

@@ -1,0 +1,69 @@
+//! Environment and executors.
+
+use super::RunBuilder;
+use crate::redact;
+use crate::run::Executor;
+use emberscope_log::event::app::{BlockManagerEvent, EnvironmentUpdate, ExecutorAdded, ExecutorRemoved};
+use std::collections::BTreeMap;
+
+impl RunBuilder {
+    pub(super) fn add_environment(&mut self, mut environment: EnvironmentUpdate) {
+        redact::environment(&mut environment);
+        self.environment = Some(environment);
+    }
+
+    fn executor(&mut self, id: &str) -> &mut Executor {
+        self.executors
+            .entry(id.to_owned())
+            .or_insert_with(|| Executor { id: id.to_owned(), ..Executor::default() })
+    }
+
+    pub(super) fn executor_added(&mut self, event: ExecutorAdded) {
+        let executor = self.executor(&event.executor_id);
+        executor.added_ms = event.timestamp.time_ms();
+        executor.cores = event.info.total_cores.small_id().or(event.total_cores.small_id());
+        executor.host = event.info.host.or(executor.host.take());
+        executor.resource_profile_id = event.info.resource_profile_id.small_id().unwrap_or(0);
+    }
+
+    pub(super) fn executor_removed(&mut self, event: ExecutorRemoved) {
+        let executor = self.executor(&event.executor_id);
+        executor.removed_ms = event.timestamp.time_ms();
+        executor.removed_reason = event.reason;
+    }
+
+    pub(super) fn block_manager_added(&mut self, event: &BlockManagerEvent) {
+        let executor = self.executor(&event.id.executor_id);
+        if executor.host.is_none() {
+            executor.host = Some(event.id.host.clone());
+        }
+        executor.maximum_memory_bytes = event.maximum_memory.0.or(executor.maximum_memory_bytes);
+        executor.maximum_on_heap_bytes = event.maximum_on_heap_memory.0.or(executor.maximum_on_heap_bytes);
+        executor.maximum_off_heap_bytes = event.maximum_off_heap_memory.0.or(executor.maximum_off_heap_bytes);
+    }
+
+    /// Peaks of one executor, of a stage attempt where one is named.
+    pub(super) fn executor_peaks(
+        &mut self,
+        executor_id: &str,
+        stage: Option<(u32, u32)>,
+        metrics: &[(String, i64)],
+    ) {
+        raise(&mut self.executor(executor_id).peaks, metrics);
+        if let Some((stage_id, attempt)) = stage {
+            let entry = self.stage_entry(stage_id, attempt);
+            raise(entry.executor_peaks.entry(executor_id.to_owned()).or_default(), metrics);
+        }
+    }
+}
+
+fn raise(peaks: &mut BTreeMap<String, i64>, metrics: &[(String, i64)]) {
+    for (name, value) in metrics {
+        match peaks.get_mut(name) {
+            Some(peak) => *peak = (*peak).max(*value),
+            None => {
+                peaks.insert(name.clone(), *value);
+            }
+        }
+    }
+}

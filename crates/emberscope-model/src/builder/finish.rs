@@ -1,0 +1,419 @@
+//! From what was collected to a run: links, statuses, estimates, accounting, trust.
+
+use super::RunBuilder;
+use super::stages::StageEntry;
+use crate::accounting;
+use crate::engine;
+use crate::run::{
+    Application, ApplicationStatus, Executor, Job, JobStatus, Run, StageAttempt, StageStatus,
+    UnsubmittedStage,
+};
+use crate::sql::{SqlExecution, SqlStatus};
+use crate::trust::{StageCoverage, Trust};
+use emberscope_log::columns::{TaskColumn, TaskStatus};
+use emberscope_log::event::task::TaskRow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+impl RunBuilder {
+    /// The run.
+    pub fn finish(mut self) -> Run {
+        self.add_unended_tasks();
+        let mut trust = std::mem::take(&mut self.trust);
+        trust.missing_members.clone_from(&self.source.missing_members);
+        trust.compacted = self.source.compacted;
+        let environment = self.environment.take().unwrap_or_default();
+        let identity = engine::identify(&environment, &trust.unknown_events);
+        trust.engine = identity.engine.to_owned();
+        let spark_version = self.spark_version.take().or(identity.runtime_version);
+        trust.spark_version.clone_from(&spark_version);
+
+        let mut application = self.application(spark_version, &mut trust);
+        let mut stages = self.finish_stages();
+        let mut jobs: Vec<Job> = std::mem::take(&mut self.jobs).into_values().collect();
+        link_jobs(&jobs, &mut stages);
+        accounting::assign_useful(&mut stages, &mut trust);
+        estimate_ends(&mut jobs, &mut stages, &application, &mut trust);
+        let unsubmitted_stages = self.unsubmitted_stages(&jobs, &stages);
+        link_parents(&mut stages, &unsubmitted_stages);
+        let sql_executions = self.finish_sql(&jobs, &application, &mut trust);
+        application.status = application_status(&application, &jobs, &sql_executions);
+        cover(&stages, &mut trust);
+        self.storage.finish();
+
+        let mut run = Run {
+            source: std::mem::take(&mut self.source.label),
+            application,
+            environment,
+            jobs,
+            stages,
+            unsubmitted_stages,
+            executors: sorted_executors(std::mem::take(&mut self.executors)),
+            resource_profiles: std::mem::take(&mut self.resource_profiles),
+            sql_executions,
+            streams: std::mem::take(&mut self.streams).finish(),
+            connect: std::mem::take(&mut self.connect),
+            storage: std::mem::take(&mut self.storage),
+            failures: std::mem::take(&mut self.failures).finish(),
+            exclusions: std::mem::take(&mut self.exclusions),
+            task_threads: std::mem::take(&mut self.task_threads),
+            strings: std::mem::take(&mut self.strings),
+            blobs: std::mem::take(&mut self.blobs),
+            trust: Trust::default(),
+        };
+        run.connect.sort_by(|a, b| {
+            (a.event_time.0, &a.operation_id, &a.phase).cmp(&(b.event_time.0, &b.operation_id, &b.phase))
+        });
+        run.exclusions.sort_by(|a, b| (a.time.0, &a.executor_id).cmp(&(b.time.0, &b.executor_id)));
+        run.task_threads.sort_by_key(|mapping| (mapping.task_id, mapping.start_time));
+        self.add_notes(&run, &mut trust);
+        run.trust = trust;
+        run
+    }
+
+    /// Attempts without an end become rows of their own.
+    fn add_unended_tasks(&mut self) {
+        let mut unended: Vec<_> = std::mem::take(&mut self.tasks.started)
+            .into_iter()
+            .map(|(id, task)| (id, task, TaskStatus::Running))
+            .collect();
+        for stage in &mut self.stages {
+            for (id, task) in std::mem::take(&mut stage.resubmitted) {
+                if !self.tasks.has_ended(id) {
+                    unended.retain(|(other, _, _)| *other != id);
+                    unended.push((id, task, TaskStatus::Resubmitted));
+                }
+            }
+        }
+        unended.sort_by_key(|(id, _, _)| *id);
+        for (_, task, status) in unended {
+            let mut row = TaskRow::new(0);
+            task.fill(&mut row, status);
+            self.stages[task.stage].tasks.push(row, &[]);
+        }
+    }
+
+    fn application(&mut self, spark_version: Option<String>, trust: &mut Trust) -> Application {
+        let start = self.application_start.take();
+        let end = self.application_end.take();
+        let has_start = start.is_some();
+        let start = start.unwrap_or_default();
+        let mut start_ms = start.timestamp.time_ms();
+        if start_ms.is_none() && self.first_time_ms.is_some() {
+            start_ms = self.first_time_ms;
+            trust.estimate("application.start_time_ms");
+        }
+        let has_end = end.is_some();
+        let mut end_ms = end.as_ref().and_then(|end| end.timestamp.time_ms());
+        if end_ms.is_none() {
+            // An application of which nothing but the start is known ends, as far as can be told, there.
+            end_ms = self.last_time_ms.max(start_ms);
+            if end_ms.is_some() {
+                trust.estimate("application.end_time_ms");
+            }
+        }
+        if let (Some(start), Some(end)) = (start_ms, end_ms)
+            && end < start
+        {
+            trust.clamp("application.duration_ms", 1);
+        }
+        Application {
+            id: start.id.or_else(|| self.source.app_id_hint.clone()),
+            attempt_id: start.attempt_id.or_else(|| self.source.attempt_hint.clone()),
+            name: start.name,
+            user: start.user,
+            spark_version,
+            start_ms,
+            end_ms,
+            exit_code: end.and_then(|end| end.exit_code.0),
+            has_end,
+            status: if has_start { ApplicationStatus::Incomplete } else { ApplicationStatus::Unknown },
+        }
+    }
+
+    fn finish_stages(&mut self) -> Vec<StageAttempt> {
+        let mut stages: Vec<StageAttempt> = std::mem::take(&mut self.stages)
+            .into_iter()
+            // Executor metrics alone do not make a stage that ran.
+            .filter(|entry| entry.is_submitted || entry.is_completed || entry.tasks.rows() > 0)
+            .map(finish_stage)
+            .collect();
+        stages.sort_by_key(|stage| (stage.id, stage.attempt));
+        stages
+    }
+
+    fn unsubmitted_stages(&mut self, jobs: &[Job], stages: &[StageAttempt]) -> Vec<UnsubmittedStage> {
+        let submitted: BTreeSet<u32> = stages.iter().map(|stage| stage.id).collect();
+        let mut pending: BTreeSet<u32> = BTreeSet::new();
+        for job in jobs.iter().filter(|job| job.status == JobStatus::Running) {
+            pending.extend(&job.stage_ids);
+        }
+        std::mem::take(&mut self.listed_stages)
+            .into_values()
+            .filter(|stage| !submitted.contains(&stage.id))
+            .map(|stage| UnsubmittedStage { is_skipped: !pending.contains(&stage.id), ..stage })
+            .collect()
+    }
+
+    fn finish_sql(
+        &mut self,
+        jobs: &[Job],
+        application: &Application,
+        trust: &mut Trust,
+    ) -> Vec<SqlExecution> {
+        let mut executions = std::mem::take(&mut self.sql);
+        for job in jobs {
+            if let Some(execution) = job.sql_execution_id.and_then(|id| executions.get_mut(&id)) {
+                execution.job_ids.push(job.id);
+            }
+        }
+        let job_by_id: HashMap<u32, &Job> = jobs.iter().map(|job| (job.id, job)).collect();
+        for execution in executions.values_mut() {
+            let own_jobs: Vec<&Job> =
+                execution.job_ids.iter().filter_map(|id| job_by_id.get(id).copied()).collect();
+            let any_failed = own_jobs.iter().any(|job| job.status == JobStatus::Failed);
+            let has_end = execution.end_ms.is_some() || execution.error.is_some();
+            execution.status = match (&execution.error, has_end) {
+                (Some(error), _) if error.is_empty() => SqlStatus::Succeeded,
+                (Some(_), _) => SqlStatus::Failed,
+                (None, true) if any_failed => SqlStatus::Failed,
+                (None, true) => SqlStatus::Succeeded,
+                (None, false) => SqlStatus::Running,
+            };
+            if execution.end_ms.is_none() && application.has_end && execution.start_ms.is_some() {
+                let last_job_end = own_jobs.iter().filter_map(|job| job.end_ms).max();
+                execution.end_ms = last_job_end.or(application.end_ms);
+                trust.estimate(format!("sql {} end_time_ms", execution.id));
+            }
+        }
+        executions.into_values().collect()
+    }
+
+    fn add_notes(&self, run: &Run, trust: &mut Trust) {
+        if self.tasks.repeated_ends > 0 {
+            trust.notes.push(format!(
+                "{} task ends repeat an earlier one and were ignored",
+                self.tasks.repeated_ends
+            ));
+        }
+        if self.elided_lines > 0 {
+            trust.notes.push(format!(
+                "{} lines were too long to hold; long texts in them were cut",
+                self.elided_lines
+            ));
+        }
+        if self.non_integer_updates > 0 {
+            trust.notes.push(format!(
+                "{} accumulator updates are no integers and take no part in sums",
+                self.non_integer_updates
+            ));
+        }
+        let unknown = unknown_driver_updates(run);
+        if unknown > 0 {
+            trust.notes.push(format!("{unknown} driver-side metric updates belong to no node of their plan"));
+        }
+        if trust.compacted {
+            trust.notes.push(
+                "Spark compacted this log: events of finished jobs were removed, so totals are too low"
+                    .to_owned(),
+            );
+        }
+        if run.storage.block_updates == 0 {
+            trust.not_logged.insert("block updates (spark.eventLog.logBlockUpdates.enabled)".to_owned());
+        }
+    }
+}
+
+fn finish_stage(entry: StageEntry) -> StageAttempt {
+    let tasks = entry.tasks.finish();
+    let mut first_launch_ms: Option<i64> = None;
+    let mut last_finish_ms: Option<i64> = None;
+    tasks.for_each(TaskColumn::LaunchTime, |_, time| {
+        first_launch_ms = Some(first_launch_ms.map_or(time, |first| first.min(time)));
+    });
+    tasks.for_each(TaskColumn::FinishTime, |_, time| {
+        last_finish_ms = Some(last_finish_ms.map_or(time, |last| last.max(time)));
+    });
+    let status = match (entry.is_completed, &entry.failure_reason) {
+        (true, None) => StageStatus::Complete,
+        (true, Some(_)) => StageStatus::Failed,
+        (false, _) => StageStatus::Active,
+    };
+    StageAttempt {
+        id: entry.id,
+        attempt: entry.attempt,
+        name: entry.name,
+        details: entry.details,
+        num_tasks: entry.num_tasks,
+        submitted_ms: entry.submitted_ms,
+        completed_ms: entry.completed_ms,
+        status,
+        failure_reason: entry.failure_reason,
+        parent_ids: entry.parent_ids,
+        executed_parents: Vec::new(),
+        rdd_ids: entry.rdd_ids,
+        is_barrier: entry.is_barrier,
+        resource_profile_id: entry.resource_profile_id,
+        pool: entry.pool,
+        job_ids: Vec::new(),
+        is_result: entry.is_result,
+        first_launch_ms,
+        last_finish_ms,
+        accumulables: entry.accumulables,
+        executor_peaks: entry.executor_peaks,
+        tasks,
+    }
+}
+
+fn link_jobs(jobs: &[Job], stages: &mut [StageAttempt]) {
+    let mut jobs_of: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for job in jobs {
+        for stage_id in &job.stage_ids {
+            jobs_of.entry(*stage_id).or_default().push(job.id);
+        }
+    }
+    for stage in stages {
+        stage.job_ids = jobs_of.get(&stage.id).cloned().unwrap_or_default();
+    }
+}
+
+/// Fills ends that the log lacks although what contains them has ended.
+fn estimate_ends(
+    jobs: &mut [Job],
+    stages: &mut [StageAttempt],
+    application: &Application,
+    trust: &mut Trust,
+) {
+    if application.has_end {
+        for job in jobs.iter_mut().filter(|job| job.end_ms.is_none() && job.start_ms.is_some()) {
+            job.end_ms = application.end_ms;
+            trust.estimate(format!("job {} end_time_ms", job.id));
+        }
+    }
+    let status_of: HashMap<u32, JobStatus> = jobs.iter().map(|job| (job.id, job.status)).collect();
+    for stage in stages.iter_mut().filter(|stage| stage.status == StageStatus::Active) {
+        let job_status = stage.job_ids.first().and_then(|id| status_of.get(id));
+        let job_ended = matches!(job_status, Some(JobStatus::Succeeded | JobStatus::Failed));
+        if (job_ended || application.has_end) && stage.last_finish_ms.is_some() {
+            stage.completed_ms = stage.last_finish_ms;
+            trust.estimate(format!("stage {} attempt {} completion_time_ms", stage.id, stage.attempt));
+            if job_status == Some(&JobStatus::Succeeded) {
+                stage.status = StageStatus::Complete;
+            }
+        }
+    }
+}
+
+/// Replaces skipped parents by the stage that computed the same data: the executed stage with the same
+/// first RDD. This joins the jobs of adaptive execution, where each query stage is a job of its own.
+fn link_parents(stages: &mut [StageAttempt], unsubmitted: &[UnsubmittedStage]) {
+    let mut by_first_rdd: HashMap<u32, Vec<u32>> = HashMap::new();
+    for stage in stages.iter() {
+        if let Some(first) = stage.rdd_ids.iter().min() {
+            by_first_rdd.entry(*first).or_default().push(stage.id);
+        }
+    }
+    let executed: BTreeSet<u32> = stages.iter().map(|stage| stage.id).collect();
+    let first_rdd: HashMap<u32, u32> =
+        unsubmitted.iter().filter_map(|stage| Some((stage.id, stage.first_rdd_id?))).collect();
+    for stage in stages.iter_mut() {
+        let mut parents: BTreeSet<u32> = BTreeSet::new();
+        for parent in &stage.parent_ids {
+            if executed.contains(parent) {
+                parents.insert(*parent);
+                continue;
+            }
+            let twin = first_rdd
+                .get(parent)
+                .and_then(|rdd| by_first_rdd.get(rdd))
+                .and_then(|ids| ids.iter().filter(|id| **id < stage.id).max());
+            parents.extend(twin);
+        }
+        stage.executed_parents = parents.into_iter().collect();
+    }
+}
+
+/// Decision: a reported exit code other than 0, a failed last job or a failed last query mean failure;
+/// an exit code of 0 proves nothing, since Spark 4.3 logs it for failed drivers too.
+fn application_status(
+    application: &Application,
+    jobs: &[Job],
+    executions: &[SqlExecution],
+) -> ApplicationStatus {
+    let sql_status: HashMap<u64, SqlStatus> =
+        executions.iter().map(|execution| (execution.id, execution.status)).collect();
+    let last_job = jobs.iter().max_by_key(|job| (job.end_ms, job.id));
+    // A job that a succeeding query cancelled is no failure.
+    let last_job_failed = last_job.is_some_and(|job| {
+        let query = job.sql_execution_id.and_then(|id| sql_status.get(&id));
+        job.status == JobStatus::Failed && query != Some(&SqlStatus::Succeeded)
+    });
+    let last_query = executions
+        .iter()
+        .filter(|execution| execution.is_root())
+        .max_by_key(|execution| (execution.end_ms, execution.id));
+    let last_query_failed = last_query.is_some_and(|query| {
+        let is_last = last_job.and_then(|job| job.end_ms) <= query.end_ms;
+        query.status == SqlStatus::Failed && is_last
+    });
+    if application.exit_code.is_some_and(|code| code != 0) || last_job_failed || last_query_failed {
+        ApplicationStatus::Failed
+    } else if application.has_end {
+        ApplicationStatus::Succeeded
+    } else {
+        application.status
+    }
+}
+
+/// How many of the expected task ends are in the log.
+fn cover(stages: &[StageAttempt], trust: &mut Trust) {
+    for stage in stages {
+        let statuses = stage.tasks.statuses();
+        let indexes = stage.tasks.column(TaskColumn::Index);
+        let mut known: BTreeSet<i64> = BTreeSet::new();
+        let mut ended: BTreeSet<i64> = BTreeSet::new();
+        for (row, index) in indexes.iter().enumerate() {
+            // Without an index a task counts for itself.
+            let index = index.unwrap_or(-1 - row as i64);
+            known.insert(index);
+            if statuses[row] != TaskStatus::Running {
+                ended.insert(index);
+            }
+        }
+        let seen = ended.len() as u64;
+        let expected = match (stage.status, stage.num_tasks) {
+            (StageStatus::Complete, Some(num_tasks)) => num_tasks.max(seen),
+            _ => known.len() as u64,
+        };
+        trust.coverage.tasks_expected += expected;
+        trust.coverage.tasks_seen += seen;
+        if seen < expected {
+            trust.coverage.stages.push(StageCoverage {
+                stage_id: stage.id,
+                stage_attempt: stage.attempt,
+                tasks_expected: expected,
+                tasks_seen: seen,
+            });
+        }
+    }
+    let coverage = &mut trust.coverage;
+    coverage.ratio =
+        (coverage.tasks_expected > 0).then(|| coverage.tasks_seen as f64 / coverage.tasks_expected as f64);
+}
+
+fn sorted_executors(executors: BTreeMap<String, Executor>) -> Vec<Executor> {
+    let mut executors: Vec<Executor> = executors.into_values().collect();
+    executors.sort_by_key(|executor| executor.id.parse::<u64>().map_or((1, 0), |number| (0, number)));
+    executors
+}
+
+/// Driver-side updates of accumulators that no version of the plan names.
+fn unknown_driver_updates(run: &Run) -> usize {
+    run.sql_executions
+        .iter()
+        .filter(|execution| !execution.driver_updates.is_empty())
+        .map(|execution| {
+            let kinds = run.metric_kinds(execution);
+            execution.driver_updates.iter().filter(|(id, _)| !kinds.contains_key(id)).count()
+        })
+        .sum()
+}

@@ -1,0 +1,260 @@
+//! Parsed blocks in, a [`Run`] out.
+//!
+//! Blocks arrive in the order of the log, but events are treated as a set keyed by what they are
+//! about, so that the result does not depend on their order. Exceptions, where a log gives no other
+//! clue than its order: versions of a plan, driver-side metric updates, environment updates, block
+//! updates, and streaming progress without a batch id.
+
+mod application;
+mod finish;
+mod sql;
+mod stages;
+
+use crate::blobs::BlobStore;
+use crate::failures::FailuresBuilder;
+use crate::run::{Executor, Job, Run, UnsubmittedStage};
+use crate::sql::SqlExecution;
+use crate::storage::Storage;
+use crate::streaming::StreamsBuilder;
+use crate::trust::{BadLineTrust, FileStatus, FileTrust, Trust};
+use emberscope_log::block::{MemberEnd, ParsedBlock};
+use emberscope_log::codec::StreamEnd;
+use emberscope_log::event::Event;
+use emberscope_log::event::app::{
+    ApplicationEnd, ApplicationStart, EnvironmentUpdate, Exclusion, ResourceProfileAdded, TaskThread,
+};
+use emberscope_log::event::stream::ConnectEvent;
+use emberscope_log::source::RunSource;
+use emberscope_log::strings::StringTable;
+use rustc_hash::FxHashMap;
+use stages::{StageEntry, TaskIndex};
+use std::collections::BTreeMap;
+
+/// How many bad lines are told one by one.
+const TOLD_BAD_LINES: usize = 20;
+
+/// Builds a run from parsed blocks. Cloning is cheap beside the log: packed tasks and compressed
+/// texts are shared.
+#[derive(Clone, Debug, Default)]
+pub struct RunBuilder {
+    source: SourceFacts,
+    trust: Trust,
+    /// Member of the last block, and lines of it so far.
+    current_member: usize,
+    member_lines: u64,
+    member_bad_lines: u64,
+    first_time_ms: Option<i64>,
+    last_time_ms: Option<i64>,
+
+    spark_version: Option<String>,
+    application_start: Option<ApplicationStart>,
+    application_end: Option<ApplicationEnd>,
+    environment: Option<EnvironmentUpdate>,
+    resource_profiles: BTreeMap<u32, ResourceProfileAdded>,
+    executors: BTreeMap<String, Executor>,
+    exclusions: Vec<Exclusion>,
+    jobs: BTreeMap<u32, Job>,
+    /// Stages that jobs list.
+    listed_stages: BTreeMap<u32, UnsubmittedStage>,
+    stages: Vec<StageEntry>,
+    stage_positions: FxHashMap<(u32, u32), usize>,
+    tasks: TaskIndex,
+    sql: BTreeMap<u64, SqlExecution>,
+    streams: StreamsBuilder,
+    connect: Vec<ConnectEvent>,
+    storage: Storage,
+    failures: FailuresBuilder,
+    task_threads: Vec<TaskThread>,
+    strings: StringTable,
+    blobs: BlobStore,
+    elided_lines: u64,
+    non_integer_updates: u64,
+}
+
+/// What the builder needs to know of where the bytes come from.
+#[derive(Clone, Debug, Default)]
+struct SourceFacts {
+    label: String,
+    members: Vec<String>,
+    missing_members: Vec<String>,
+    compacted: bool,
+    app_id_hint: Option<String>,
+    attempt_hint: Option<String>,
+}
+
+impl RunBuilder {
+    /// A builder for the blocks of `source`.
+    pub fn new(source: &RunSource) -> Self {
+        RunBuilder {
+            source: SourceFacts {
+                label: source.label.clone(),
+                members: source.members.iter().map(|member| member.name.clone()).collect(),
+                missing_members: source.missing_members.clone(),
+                compacted: source.compacted,
+                app_id_hint: source.app_id_hint.clone(),
+                attempt_hint: source.attempt_hint.clone(),
+            },
+            ..RunBuilder::default()
+        }
+    }
+
+    /// Takes the next block.
+    pub fn add(&mut self, mut block: ParsedBlock) {
+        if block.member != self.current_member {
+            self.current_member = block.member;
+            self.member_lines = 0;
+            self.member_bad_lines = 0;
+        }
+        self.saw_times(block.first_time_ms, block.last_time_ms);
+        self.trust.lines += u64::from(block.lines);
+        self.trust.events += u64::from(block.events);
+        self.elided_lines += u64::from(block.elided_lines);
+        self.non_integer_updates += block.sink.non_integer_updates;
+        for (name, count) in std::mem::take(&mut block.unknown_events) {
+            *self.trust.unknown_events.entry(name).or_default() += count;
+        }
+        self.add_bad_lines(&block);
+        self.add_tasks(&mut block);
+        for (_, event) in std::mem::take(&mut block.others) {
+            self.add_event(event);
+        }
+        self.member_lines += u64::from(block.lines);
+        if let Some(end) = &block.member_end {
+            self.end_member(end, block.truncated_tail);
+        }
+    }
+
+    fn saw_times(&mut self, first_ms: Option<i64>, last_ms: Option<i64>) {
+        if let Some(first) = first_ms {
+            self.first_time_ms = Some(self.first_time_ms.map_or(first, |known| known.min(first)));
+        }
+        if let Some(last) = last_ms {
+            self.last_time_ms = Some(self.last_time_ms.map_or(last, |known| known.max(last)));
+        }
+    }
+
+    fn member_name(&self) -> String {
+        self.source.members.get(self.current_member).cloned().unwrap_or_default()
+    }
+
+    fn add_bad_lines(&mut self, block: &ParsedBlock) {
+        self.trust.bad_lines.count += block.bad_line_count;
+        self.member_bad_lines += block.bad_line_count;
+        for bad in &block.bad_lines {
+            if self.trust.bad_lines.first.len() < TOLD_BAD_LINES {
+                let line = self.member_lines + u64::from(bad.line) + 1;
+                let file = self.member_name();
+                self.trust.bad_lines.first.push(BadLineTrust { file, line, reason: bad.reason.clone() });
+            }
+        }
+    }
+
+    fn end_member(&mut self, end: &MemberEnd, truncated_tail: bool) {
+        let path = self.member_name();
+        if truncated_tail {
+            self.trust.truncated_tail = true;
+            let reason = "the file ends in the middle of this line".to_owned();
+            self.trust.truncated_at =
+                Some(BadLineTrust { file: path.clone(), line: self.member_lines, reason });
+        }
+        let (status, reason, hint) = match &end.end {
+            StreamEnd::Corrupt { reason } if end.decoded_bytes == 0 => {
+                (FileStatus::Failed, Some(reason.clone()), None)
+            }
+            StreamEnd::Corrupt { reason } => (
+                FileStatus::Partial,
+                Some(reason.clone()),
+                Some("everything before the damage was read; copy the file again if the original is whole"),
+            ),
+            StreamEnd::Truncated { reason } => {
+                self.trust.truncated_tail = true;
+                (
+                    FileStatus::Partial,
+                    Some(reason.clone()),
+                    Some("the application may still be running, or its driver was killed"),
+                )
+            }
+            StreamEnd::Complete if truncated_tail => (
+                FileStatus::Partial,
+                Some(format!("line {} is cut", self.member_lines)),
+                Some("the application may still be running, or its driver was killed"),
+            ),
+            StreamEnd::Complete if self.member_bad_lines > 0 => {
+                let lines = if self.member_bad_lines == 1 { "line" } else { "lines" };
+                (
+                    FileStatus::Partial,
+                    Some(format!("{} {lines} could not be read", self.member_bad_lines)),
+                    None,
+                )
+            }
+            StreamEnd::Complete => (FileStatus::Ok, None, None),
+        };
+        self.trust.files.push(FileTrust {
+            path,
+            codec: end.codec.map_or_else(|| "unknown".to_owned(), |codec| codec.to_string()),
+            bytes: end.raw_bytes,
+            decoded_bytes: end.decoded_bytes,
+            status,
+            reason,
+            hint: hint.map(str::to_owned),
+        });
+    }
+
+    fn add_event(&mut self, event: Event) {
+        match event {
+            Event::LogStart(event) => self.spark_version = event.spark_version.or(self.spark_version.take()),
+            Event::ApplicationStart(event) => self.application_start = Some(event),
+            Event::ApplicationEnd(event) => self.application_end = Some(event),
+            Event::EnvironmentUpdate(event) => self.add_environment(*event),
+            Event::ResourceProfileAdded(event) => {
+                if let Some(id) = event.id.small_id() {
+                    self.resource_profiles.insert(id, event);
+                }
+            }
+            Event::ExecutorAdded(event) => self.executor_added(event),
+            Event::ExecutorRemoved(event) => self.executor_removed(event),
+            Event::Exclusion(event) => self.exclusions.push(event),
+            Event::BlockManagerAdded(event) => self.block_manager_added(&event),
+            Event::BlockManagerRemoved(_) => {}
+            Event::BlockUpdated(info) => self.storage.update_block(&info),
+            Event::UnpersistRdd(event) => {
+                if let Some(rdd) = event.rdd_id.small_id() {
+                    self.storage.unpersist(rdd);
+                }
+            }
+            Event::StageExecutorMetrics(event) => {
+                let stage = event.stage_id.small_id().zip(event.stage_attempt_id.small_id());
+                self.executor_peaks(&event.executor_id, stage, &event.metrics.0);
+            }
+            Event::ExecutorMetricsUpdate(event) => {
+                for update in &event.updates {
+                    let stage = update.stage_id.small_id().zip(update.stage_attempt_id.small_id());
+                    self.executor_peaks(&event.executor_id, stage, &update.metrics.0);
+                }
+            }
+            Event::JobStart(event) => self.job_started(*event),
+            Event::JobEnd(event) => self.job_ended(event),
+            Event::StageSubmitted(event) => self.stage_submitted(*event),
+            Event::StageCompleted(info) => self.stage_completed(*info),
+            Event::SqlStart(event) => self.sql_started(*event),
+            Event::SqlPlanUpdate(event) => self.sql_plan_update(&event),
+            Event::SqlEnd(event) => self.sql_ended(event),
+            Event::DriverAccumUpdates(event) => self.driver_updates(&event),
+            Event::AdaptiveMetricUpdates(event) => self.adaptive_metrics(event),
+            Event::StreamStarted(event) => self.streams.started(event),
+            Event::StreamProgress(progress) => self.streams.progress(*progress),
+            Event::StreamTerminated(event) => self.streams.terminated(event),
+            Event::StreamIdle(_) => {}
+            Event::Connect(event) => self.connect.push(event),
+            Event::TaskThread(event) => self.task_threads.push(event),
+            Event::TaskFailure { task_id, stage_id, stage_attempt, reason, .. } => {
+                self.failures.add(task_id, stage_id, stage_attempt, &reason);
+            }
+        }
+    }
+
+    /// The run as far as it is known now; the builder can go on.
+    pub fn snapshot(&self) -> Run {
+        self.clone().finish()
+    }
+}

@@ -1,0 +1,77 @@
+//! SQL executions.
+
+use super::RunBuilder;
+use crate::plan;
+use crate::redact;
+use crate::sql::{LateMetric, PlanVersion, SqlExecution};
+use emberscope_log::event::plan::MetricKind;
+use emberscope_log::event::sql::{AdaptiveMetricUpdates, DriverAccumUpdates, SqlExecutionEnd, SqlPlanEvent};
+
+impl RunBuilder {
+    fn sql(&mut self, id: u64) -> &mut SqlExecution {
+        self.sql.entry(id).or_insert_with(|| SqlExecution { id, ..SqlExecution::default() })
+    }
+
+    pub(super) fn sql_started(&mut self, mut event: SqlPlanEvent) {
+        let version = self.plan_version(&event);
+        redact::properties(&mut event.modified_configs);
+        let execution = self.sql(event.execution_id);
+        execution.root_id = event.root_execution_id;
+        execution.description = event.description.map(|text| redact::text(&text).into_owned());
+        execution.details = event.details;
+        execution.start_ms = event.time_ms;
+        execution.modified_configs = event.modified_configs;
+        execution.job_tags = event.job_tags.into_iter().collect();
+        execution.job_group_id = event.job_group_id;
+        // The start's plan is the initial one wherever the event stands.
+        execution.versions.insert(0, version);
+    }
+
+    pub(super) fn sql_plan_update(&mut self, event: &SqlPlanEvent) {
+        let version = self.plan_version(event);
+        self.sql(event.execution_id).versions.push(version);
+        self.drop_middle_text(event.execution_id);
+    }
+
+    fn plan_version(&mut self, event: &SqlPlanEvent) -> PlanVersion {
+        let tree = event.plan.as_ref().map(|tree| self.blobs.put(&plan::encode(tree)));
+        let text = event.plan_text.as_ref().map(|text| self.blobs.put(redact::text(text).as_bytes()));
+        PlanVersion {
+            tree,
+            text,
+            text_bytes: event.plan_text_len,
+            nodes: event.plan.as_ref().map_or(0, |tree| tree.nodes.len() as u32),
+        }
+    }
+
+    /// Only the first and the last text of an execution are kept.
+    fn drop_middle_text(&mut self, id: u64) {
+        let versions = &mut self.sql(id).versions;
+        let n = versions.len();
+        if n > 2 {
+            versions[n - 2].text = None;
+        }
+    }
+
+    pub(super) fn sql_ended(&mut self, event: SqlExecutionEnd) {
+        let execution = self.sql(event.execution_id);
+        execution.end_ms = event.time.time_ms();
+        execution.error = event.error_message.map(|text| redact::text(&text).into_owned());
+    }
+
+    pub(super) fn driver_updates(&mut self, event: &DriverAccumUpdates) {
+        let updates = event.updates.iter().filter_map(|(id, value)| Some((id.id()?, value.0?)));
+        self.sql(event.execution_id).driver_updates.extend(updates);
+    }
+
+    pub(super) fn adaptive_metrics(&mut self, event: AdaptiveMetricUpdates) {
+        let metrics = event.metrics.into_iter().filter_map(|metric| {
+            Some(LateMetric {
+                name: metric.name,
+                accumulator_id: metric.accumulator_id.id()?,
+                kind: MetricKind::from_name(metric.metric_type.as_bytes()),
+            })
+        });
+        self.sql(event.execution_id).late_metrics.extend(metrics);
+    }
+}

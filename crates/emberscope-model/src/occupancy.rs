@@ -1,0 +1,127 @@
+//! Slots: which executors were there, and for how long tasks held their slots.
+//!
+//! A slot is held from launch to finish minus the result lag: the driver sees a task end some time
+//! after its slot is free, so that with `[launch, finish]` executors would hold more tasks than they
+//! have cores. The lag is fitted per executor: the smallest one with which its tasks fit.
+
+use crate::intervals::peak_overlap;
+use crate::run::{Run, StageAttempt};
+use emberscope_log::columns::{TaskColumn, TaskStatus};
+use std::collections::BTreeMap;
+
+/// Executors and slots of a run. Core-time is in core-milliseconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Occupancy {
+    /// Most executors at one time.
+    pub peak_executors: usize,
+    /// Executor lifetimes over the run's duration; `None` without a duration.
+    pub mean_executors: Option<f64>,
+    /// Lifetimes times cores; `None` when no executor's cores are known.
+    pub allocated_core_ms: Option<i64>,
+    /// Slot-held time times the task's cpus; `None` without tasks.
+    pub occupied_core_ms: Option<i64>,
+    /// Fitted result lag by executor id, milliseconds; only where it is not 0.
+    pub result_lag_ms: BTreeMap<String, i64>,
+}
+
+/// One task on one executor.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    launch_ms: i64,
+    /// When its slot was free at the latest: result fetch left out.
+    free_ms: i64,
+    cpus: f64,
+}
+
+/// Computes executors and slots.
+pub fn occupancy(run: &Run) -> Occupancy {
+    let run_end = run.application.end_ms.unwrap_or(i64::MAX);
+    let lifetimes: Vec<(i64, i64)> = run.executors.iter().filter_map(|one| one.lifetime(run_end)).collect();
+    let allocated: Vec<i64> = run
+        .executors
+        .iter()
+        .filter_map(|executor| {
+            let (added, removed) = executor.lifetime(run_end)?;
+            Some((removed - added) * i64::from(executor.cores?))
+        })
+        .collect();
+    let duration = run.application.duration_ms().filter(|duration| *duration > 0);
+    let mut result = Occupancy {
+        peak_executors: peak_overlap(lifetimes.iter().copied()),
+        mean_executors: duration.map(|duration| {
+            lifetimes.iter().map(|(added, removed)| removed - added).sum::<i64>() as f64 / duration as f64
+        }),
+        allocated_core_ms: (!allocated.is_empty()).then(|| allocated.iter().sum()),
+        ..Occupancy::default()
+    };
+    let mut occupied = None;
+    for (executor_id, mut held) in held_slots(run) {
+        let lag = fit_lag(run, &executor_id, &mut held);
+        let held_ms: f64 = held
+            .iter()
+            .map(|task| ((task.free_ms - lag).max(task.launch_ms) - task.launch_ms) as f64 * task.cpus)
+            .sum();
+        occupied = Some(occupied.unwrap_or(0) + held_ms.round() as i64);
+        if lag > 0 {
+            result.result_lag_ms.insert(executor_id, lag);
+        }
+    }
+    result.occupied_core_ms = occupied;
+    result
+}
+
+/// The finished tasks of every executor.
+fn held_slots(run: &Run) -> BTreeMap<String, Vec<Held>> {
+    let mut by_executor: Vec<Vec<Held>> = vec![Vec::new(); run.strings.len()];
+    for stage in &run.stages {
+        let cpus = task_cpus(run, stage);
+        let launch = stage.tasks.column(TaskColumn::LaunchTime);
+        let executor = stage.tasks.column(TaskColumn::Executor);
+        let getting_result = stage.tasks.column(TaskColumn::GettingResultTime);
+        let statuses = stage.tasks.statuses();
+        stage.tasks.for_each(TaskColumn::FinishTime, |row, finish| {
+            let (Some(launch), Some(executor)) = (launch[row], executor[row]) else { return };
+            if statuses[row] == TaskStatus::Running {
+                return;
+            }
+            let free_ms = getting_result[row].unwrap_or(finish).clamp(launch.min(finish), finish.max(launch));
+            if let Some(held) = by_executor.get_mut(executor as usize) {
+                held.push(Held { launch_ms: launch, free_ms: free_ms.max(launch), cpus });
+            }
+        });
+    }
+    by_executor
+        .into_iter()
+        .enumerate()
+        .filter(|(_, held)| !held.is_empty())
+        .map(|(id, held)| (run.strings.text(id as u32).to_owned(), held))
+        .collect()
+}
+
+/// The smallest lag with which at most as many tasks hold a slot as there are slots: with launches and
+/// ends each in order, the n-th launch needs the end of the one `slots` before it.
+fn fit_lag(run: &Run, executor_id: &str, held: &mut [Held]) -> i64 {
+    let cores = run.executors.iter().find(|executor| executor.id == executor_id).and_then(|one| one.cores);
+    let (Some(cores), Some(cpus)) = (cores, held.first().map(|task| task.cpus)) else { return 0 };
+    // Stages of several resource profiles on one executor do not occur; mixed cpus cannot be fitted.
+    if held.iter().any(|task| task.cpus != cpus) {
+        return 0;
+    }
+    let slots = (f64::from(cores) / cpus).floor().max(1.0) as usize;
+    let mut launches: Vec<i64> = held.iter().map(|task| task.launch_ms).collect();
+    let mut ends: Vec<i64> = held.iter().map(|task| task.free_ms).collect();
+    launches.sort_unstable();
+    ends.sort_unstable();
+    launches.iter().skip(slots).zip(&ends).map(|(launch, end)| (end - launch).max(0)).max().unwrap_or(0)
+}
+
+/// Cores one task of the stage takes: from its resource profile, else `spark.task.cpus`, else 1.
+pub fn task_cpus(run: &Run, stage: &StageAttempt) -> f64 {
+    let by_profile =
+        run.resource_profiles.get(&stage.resource_profile_id).and_then(|profile| profile.task.get("cpus"));
+    by_profile
+        .map(|request| request.amount)
+        .or_else(|| run.spark_property("spark.task.cpus").and_then(|cpus| cpus.parse().ok()))
+        .filter(|cpus| *cpus > 0.0)
+        .unwrap_or(1.0)
+}

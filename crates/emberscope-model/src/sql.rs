@@ -1,0 +1,280 @@
+//! SQL executions: identity, plan versions and metrics.
+
+use crate::blobs::BlobRef;
+use crate::distribution::Distribution;
+use crate::plan;
+use crate::run::{Run, StageAttempt};
+use emberscope_log::event::plan::{MetricKind, PlanTree};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How a SQL execution ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SqlStatus {
+    /// Ended without an error.
+    Succeeded,
+    /// Its own error field, or (before Spark 3.4) a failed job of it says so.
+    Failed,
+    /// The log has no end of it.
+    #[default]
+    Running,
+}
+
+/// One version of an execution's plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlanVersion {
+    /// The tree, encoded.
+    pub(crate) tree: Option<BlobRef>,
+    /// `physicalPlanDescription`, where kept.
+    pub text: Option<BlobRef>,
+    /// Its length in the log, bytes.
+    pub text_bytes: u64,
+    /// Number of nodes.
+    pub nodes: u32,
+}
+
+/// A metric that adaptive execution announced after planning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LateMetric {
+    /// Name.
+    pub name: String,
+    /// Accumulator.
+    pub accumulator_id: u64,
+    /// How to read it.
+    pub kind: MetricKind,
+}
+
+/// A SQL execution.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SqlExecution {
+    /// Execution id.
+    pub id: u64,
+    /// `rootExecutionId`; `None` before Spark 3.4: its own root then.
+    pub root_id: Option<u64>,
+    /// `description`.
+    pub description: Option<String>,
+    /// `details`: the long call site.
+    pub details: Option<String>,
+    /// Start, epoch milliseconds.
+    pub start_ms: Option<i64>,
+    /// End, epoch milliseconds.
+    pub end_ms: Option<i64>,
+    /// `errorMessage`: `None` where the log has none, empty on success.
+    pub error: Option<String>,
+    /// How it ended.
+    pub status: SqlStatus,
+    /// `modifiedConfigs`, secrets masked.
+    pub modified_configs: BTreeMap<String, String>,
+    /// `jobTags`.
+    pub job_tags: BTreeSet<String>,
+    /// `jobGroupId`.
+    pub job_group_id: Option<String>,
+    /// Its jobs, sorted.
+    pub job_ids: Vec<u32>,
+    /// Plan versions in the order of the log: initial, adaptive updates, final.
+    pub versions: Vec<PlanVersion>,
+    /// Driver-side metric updates in the order of the log.
+    pub driver_updates: Vec<(u64, i64)>,
+    /// Metrics announced after planning.
+    pub late_metrics: Vec<LateMetric>,
+}
+
+impl SqlExecution {
+    /// Whether no other execution contains it.
+    pub fn is_root(&self) -> bool {
+        self.root_id.is_none_or(|root| root == self.id)
+    }
+
+    /// End - start, milliseconds.
+    pub fn duration_ms(&self) -> Option<i64> {
+        Some((self.end_ms? - self.start_ms?).max(0))
+    }
+}
+
+/// Values of one stage attempt, by its key.
+type StageValues = ((u32, u32), Vec<i64>);
+
+/// A SQL metric with its values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SqlMetric {
+    /// Accumulator.
+    pub accumulator_id: u64,
+    /// Values of tasks that updated it, over attempts that counted; never-updated marks (-1) left out.
+    pub tasks: Distribution,
+    /// The same by stage attempt, where any.
+    pub by_stage: Vec<((u32, u32), Distribution)>,
+    /// Sum of the driver's own updates.
+    pub driver: Option<i64>,
+    /// Tasks and driver together; `None` = never updated.
+    pub total: Option<i64>,
+}
+
+/// How a node was tied to stages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MappingMethod {
+    /// Tasks of the stage updated the node's own metrics: certain.
+    Accumulators,
+    /// The nearest operators on the same side of every exchange: likely.
+    Neighbours,
+}
+
+/// The stages in which a plan node ran.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeStages {
+    /// Stage attempts.
+    pub stages: Vec<(u32, u32)>,
+    /// How they were found; `None` when they were not.
+    pub method: Option<MappingMethod>,
+}
+
+impl Run {
+    /// A SQL execution.
+    pub fn sql_execution(&self, id: u64) -> Option<&SqlExecution> {
+        let position = self.sql_executions.binary_search_by_key(&id, |execution| execution.id).ok()?;
+        Some(&self.sql_executions[position])
+    }
+
+    /// The tree of a plan version; `None` when the log had none that could be read.
+    pub fn plan_tree(&self, version: &PlanVersion) -> Option<PlanTree> {
+        plan::decode(&self.blobs.get(version.tree?).ok()?)
+    }
+
+    /// The plan that ran: the last version.
+    pub fn final_plan(&self, execution: &SqlExecution) -> Option<PlanTree> {
+        execution.versions.iter().rev().find_map(|version| self.plan_tree(version))
+    }
+
+    /// Stage attempts that jobs of this execution ran. A stage that several jobs list belongs to the
+    /// first of them.
+    pub fn stages_of_sql(&self, execution: &SqlExecution) -> Vec<&StageAttempt> {
+        let mut stages = Vec::new();
+        let own = |stage: &&StageAttempt| {
+            stage.job_ids.first().is_some_and(|job| execution.job_ids.binary_search(job).is_ok())
+        };
+        let ids: BTreeSet<u32> = execution
+            .job_ids
+            .iter()
+            .filter_map(|id| self.job(*id))
+            .flat_map(|job| job.stage_ids.iter().copied())
+            .collect();
+        for id in ids {
+            stages.extend(self.attempts(id).iter().filter(own));
+        }
+        stages
+    }
+
+    /// All metrics of an execution, over all its plan versions, by accumulator id.
+    pub fn sql_metrics(&self, execution: &SqlExecution) -> BTreeMap<u64, SqlMetric> {
+        let kinds = self.metric_kinds(execution);
+        let mut values: BTreeMap<u64, Vec<StageValues>> = BTreeMap::new();
+        for stage in self.stages_of_sql(execution) {
+            let key = (stage.id, stage.attempt);
+            stage.tasks.for_each_accumulator(|id, row, value| {
+                let Some(kind) = kinds.get(&id) else { return };
+                if !stage.tasks.useful().contains(row) || is_never_updated(*kind, value) {
+                    return;
+                }
+                let by_stage = values.entry(id).or_default();
+                match by_stage.last_mut() {
+                    Some((last, values)) if *last == key => values.push(value),
+                    _ => by_stage.push((key, vec![value])),
+                }
+            });
+        }
+        let mut driver: BTreeMap<u64, i64> = BTreeMap::new();
+        for (id, value) in &execution.driver_updates {
+            if kinds.get(id).is_some_and(|kind| !is_never_updated(*kind, *value)) {
+                *driver.entry(*id).or_default() += value;
+            }
+        }
+        kinds
+            .keys()
+            .map(|id| {
+                let by_stage = values.remove(id).unwrap_or_default();
+                let tasks = Distribution::of(by_stage.iter().flat_map(|(_, values)| values.iter().copied()));
+                let driver = driver.get(id).copied();
+                let total = match (tasks.sum(), driver) {
+                    (None, None) => None,
+                    (tasks, driver) => Some(tasks.unwrap_or(0) + driver.unwrap_or(0)),
+                };
+                let by_stage =
+                    by_stage.into_iter().map(|(stage, values)| (stage, Distribution::of(values))).collect();
+                (*id, SqlMetric { accumulator_id: *id, tasks, by_stage, driver, total })
+            })
+            .collect()
+    }
+
+    /// The kind of every accumulator that any version of the plan names.
+    pub fn metric_kinds(&self, execution: &SqlExecution) -> BTreeMap<u64, MetricKind> {
+        let mut kinds = BTreeMap::new();
+        for tree in execution.versions.iter().filter_map(|version| self.plan_tree(version)) {
+            kinds.extend(tree.metrics.iter().map(|metric| (metric.accumulator_id, metric.kind)));
+        }
+        kinds.extend(execution.late_metrics.iter().map(|metric| (metric.accumulator_id, metric.kind)));
+        kinds
+    }
+
+    /// The stages in which each node of `tree` ran: never any outside the execution's own.
+    pub fn node_stages(&self, execution: &SqlExecution, tree: &PlanTree) -> Vec<NodeStages> {
+        let mut updated: FxHashMap<u64, BTreeSet<(u32, u32)>> = FxHashMap::default();
+        for stage in self.stages_of_sql(execution) {
+            for id in stage.tasks.accumulator_ids() {
+                updated.entry(*id).or_default().insert((stage.id, stage.attempt));
+            }
+        }
+        let mut nodes: Vec<NodeStages> = vec![NodeStages::default(); tree.nodes.len()];
+        for metric in &tree.metrics {
+            if let Some(stages) = updated.get(&metric.accumulator_id)
+                && let Some(node) = nodes.get_mut(metric.node as usize)
+            {
+                node.stages.extend(stages);
+                node.method = Some(MappingMethod::Accumulators);
+            }
+        }
+        for node in &mut nodes {
+            node.stages.sort_unstable();
+            node.stages.dedup();
+        }
+        map_by_neighbours(tree, &mut nodes);
+        nodes
+    }
+}
+
+/// -1 (or 0 less than nothing) marks a size or time that was never set (`SQLMetric.isZero`).
+fn is_never_updated(kind: MetricKind, value: i64) -> bool {
+    value < 0 && !matches!(kind, MetricKind::Sum | MetricKind::Other)
+}
+
+/// Whether data crosses a stage boundary at this operator.
+fn is_boundary(name: &str) -> bool {
+    name.contains("Exchange") || name.contains("QueryStage") || name.contains("Subquery")
+}
+
+/// Nodes without metrics of their own take the stages of the nearest node on their side of an
+/// exchange: first from below (pre-order, so children come later), then from above.
+fn map_by_neighbours(tree: &PlanTree, nodes: &mut [NodeStages]) {
+    let crosses = |index: usize| is_boundary(tree.text(tree.nodes[index].name));
+    for index in (1..nodes.len()).rev() {
+        let Some(parent) = tree.nodes[index].parent.map(|parent| parent as usize) else { continue };
+        // A node fed by an exchange runs after it, not in the stage that wrote it.
+        if nodes[parent].method.is_none()
+            && nodes[index].method.is_some()
+            && !crosses(index)
+            && !crosses(parent)
+        {
+            nodes[parent].stages = nodes[index].stages.clone();
+            nodes[parent].method = Some(MappingMethod::Neighbours);
+        }
+    }
+    for index in 1..nodes.len() {
+        let Some(parent) = tree.nodes[index].parent.map(|parent| parent as usize) else { continue };
+        if nodes[index].method.is_none()
+            && nodes[parent].method.is_some()
+            && !crosses(index)
+            && !crosses(parent)
+        {
+            nodes[index].stages = nodes[parent].stages.clone();
+            nodes[index].method = Some(MappingMethod::Neighbours);
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The trust block: what was read, what could not be, and what had to be estimated.
+//!
+//! It goes with every output, under the JSON key `trust`.
+
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How reading a file went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileStatus {
+    /// Read to its end.
+    Ok,
+    /// Read up to a cut or damage.
+    Partial,
+    /// Not read, on purpose.
+    Skipped,
+    /// Could not be read at all.
+    Failed,
+}
+
+/// One file of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FileTrust {
+    /// Path as the user would write it.
+    pub path: String,
+    /// Codec by magic bytes.
+    pub codec: String,
+    /// Size on disk.
+    pub bytes: u64,
+    /// Size after decompression.
+    pub decoded_bytes: u64,
+    /// How reading went.
+    pub status: FileStatus,
+    /// Why it is not `ok`.
+    pub reason: Option<String>,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+/// A line that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BadLineTrust {
+    /// File.
+    pub file: String,
+    /// Line within the file, from 1.
+    pub line: u64,
+    /// Why.
+    pub reason: String,
+}
+
+/// All lines that could not be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct BadLines {
+    /// How many.
+    pub count: u64,
+    /// The first twenty.
+    pub first: Vec<BadLineTrust>,
+}
+
+/// How many of the expected tasks are in the log.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Coverage {
+    /// Tasks that must have ended: of completed stage attempts all, of others those that started.
+    pub tasks_expected: u64,
+    /// Of them, tasks whose end is in the log.
+    pub tasks_seen: u64,
+    /// seen / expected; `None` when nothing was expected.
+    pub ratio: Option<f64>,
+    /// Stage attempts where something is missing.
+    pub stages: Vec<StageCoverage>,
+}
+
+/// Coverage of one stage attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StageCoverage {
+    /// Stage id.
+    pub stage_id: u32,
+    /// Stage attempt.
+    pub stage_attempt: u32,
+    /// Tasks that must have ended.
+    pub tasks_expected: u64,
+    /// Tasks whose end is in the log.
+    pub tasks_seen: u64,
+}
+
+/// The trust block.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Trust {
+    /// Every file of the run.
+    pub files: Vec<FileTrust>,
+    /// Lines, blank ones included.
+    pub lines: u64,
+    /// Events, unknown ones included.
+    pub events: u64,
+    /// Lines that could not be read.
+    pub bad_lines: BadLines,
+    /// The log ends in the middle of a line.
+    pub truncated_tail: bool,
+    /// Where the cut line is.
+    pub truncated_at: Option<BadLineTrust>,
+    /// Events that were only counted, by name.
+    pub unknown_events: BTreeMap<String, u64>,
+    /// How many of the expected tasks are in the log.
+    pub coverage: Coverage,
+    /// Names of values that the log lacks and that were estimated.
+    pub estimated: Vec<String>,
+    /// Members of a rolled log that are missing.
+    pub missing_members: Vec<String>,
+    /// The log was compacted: events of finished work were removed by Spark.
+    pub compacted: bool,
+    /// Values that had to be clamped, by name, with how often.
+    pub clamped: BTreeMap<String, u64>,
+    /// The engine: spark, photon, rapids, gluten, comet, auron.
+    pub engine: String,
+    /// Spark's version, as the log tells it.
+    pub spark_version: Option<String>,
+    /// Anything else a reader of the numbers should know.
+    pub notes: Vec<String>,
+    /// Kinds of evidence that the log does not hold at all.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub not_logged: BTreeSet<String>,
+}
+
+impl Trust {
+    /// Counts a value that was clamped.
+    pub fn clamp(&mut self, name: &str, times: u64) {
+        if times > 0 {
+            *self.clamped.entry(name.to_owned()).or_default() += times;
+        }
+    }
+
+    /// Records that a value is an estimate.
+    pub fn estimate(&mut self, name: impl Into<String>) {
+        let name = name.into();
+        if !self.estimated.contains(&name) {
+            self.estimated.push(name);
+        }
+    }
+
+    /// Whether every file was read to its end and every line understood.
+    pub fn is_complete(&self) -> bool {
+        self.files.iter().all(|file| file.status == FileStatus::Ok)
+            && self.bad_lines.count == 0
+            && !self.truncated_tail
+            && self.missing_members.is_empty()
+    }
+}
