@@ -285,7 +285,12 @@ fn task_counts(run: &Run) -> TaskCounts {
 /// Summarises a run.
 pub fn summarize(run: &Run) -> Summary {
     let application = &run.application;
-    let sums = work_sums(run);
+    let mut sums = work_sums(run);
+    if run.trust.coverage.tasks_expected == 0 {
+        // Nothing ran, so every total is known.
+        sums.all = [Some(0); N_TASK_COLUMNS];
+        sums.useful = sums.all;
+    }
     let slots = occupancy(run);
     let all_work = Work::of(&sums.all);
     let useful = Work::of(&sums.useful);

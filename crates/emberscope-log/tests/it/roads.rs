@@ -50,7 +50,12 @@ fn facts(block: &ParsedBlock) -> Vec<String> {
                 facts.push(format!("{line} {plan:?}"));
                 for node in tree.iter().flat_map(|tree| &tree.nodes) {
                     let tree = tree.as_ref().unwrap();
-                    facts.push(format!("{} {:?} {}", tree.text(node.name), node.parent, tree.text(node.simple_string)));
+                    facts.push(format!(
+                        "{} {:?} {}",
+                        tree.text(node.name),
+                        node.parent,
+                        tree.text(node.simple_string)
+                    ));
                 }
             }
             other => facts.push(format!("{line} {other:?}")),
@@ -154,30 +159,35 @@ fn any_accumulable() -> impl Strategy<Value = String> {
 
 fn any_task_end() -> impl Strategy<Value = String> {
     let text = "[a-z0-9.\\\\\"é-]{0,8}";
-    let info = (text, text, any_number(), any_number(), any::<bool>()).prop_flat_map(|(executor, host, a, b, spec)| {
-        shuffled(vec![
-            ("Task ID", json!(77)),
-            ("Index", a.clone()),
-            ("Attempt", json!(0)),
-            ("Partition ID", json!(3)),
-            ("Launch Time", json!(1000)),
-            ("Executor ID", json!(executor)),
-            ("Host", json!(host)),
-            ("Locality", json!("ANY")),
-            ("Speculative", json!(spec)),
-            ("Getting Result Time", json!(0)),
-            ("Finish Time", b),
-            ("Failed", json!(false)),
-            ("Unheard Of", json!({"x": [1, {"y": "}"}]})),
-            ("Accumulables", json!("@ACCUMULABLES@")),
-        ])
-    });
+    let info = (text, text, any_number(), any_number(), any::<bool>()).prop_flat_map(
+        |(executor, host, a, b, spec)| {
+            shuffled(vec![
+                ("Task ID", json!(77)),
+                ("Index", a.clone()),
+                ("Attempt", json!(0)),
+                ("Partition ID", json!(3)),
+                ("Launch Time", json!(1000)),
+                ("Executor ID", json!(executor)),
+                ("Host", json!(host)),
+                ("Locality", json!("ANY")),
+                ("Speculative", json!(spec)),
+                ("Getting Result Time", json!(0)),
+                ("Finish Time", b),
+                ("Failed", json!(false)),
+                ("Unheard Of", json!({"x": [1, {"y": "}"}]})),
+                ("Accumulables", json!("@ACCUMULABLES@")),
+            ])
+        },
+    );
     let metrics = (any_number(), any_number()).prop_flat_map(|(a, b)| {
         shuffled(vec![
             ("Executor Run Time", a.clone()),
             ("Executor CPU Time", b.clone()),
             ("JVM GC Time", json!(1)),
-            ("Shuffle Read Metrics", json!({"Fetch Wait Time": 4, "Push Based Shuffle": {"x": 1}, "Total Records Read": 9})),
+            (
+                "Shuffle Read Metrics",
+                json!({"Fetch Wait Time": 4, "Push Based Shuffle": {"x": 1}, "Total Records Read": 9}),
+            ),
             ("Shuffle Write Metrics", json!({"Shuffle Write Time": 5, "Shuffle Bytes Written": 6})),
             ("Input Metrics", json!({"Records Read": 5, "Bytes Read": 6})),
             ("Output Metrics", json!({})),
@@ -190,24 +200,26 @@ fn any_task_end() -> impl Strategy<Value = String> {
         1 => Just(json!({"Reason": "TaskKilled", "Kill Reason": "another attempt succeeded"})),
         1 => Just(json!({"Reason": "FetchFailed", "Shuffle ID": 1, "Message": "x"})),
     ];
-    (info, metrics, accumulables, reason, any::<bool>()).prop_flat_map(|(info, metrics, accs, reason, null_metrics)| {
-        shuffled(vec![
-            ("Stage ID", json!(4)),
-            ("Stage Attempt ID", json!(1)),
-            ("Task Type", json!("ResultTask")),
-            ("Task End Reason", reason),
-            ("Task Info", json!("@INFO@")),
-            ("Task Executor Metrics", json!({"JVMHeapMemory": 12, "Odd": 1, "TotalGCTime": 3})),
-            ("Task Metrics", if null_metrics { Value::Null } else { json!("@METRICS@") }),
-        ])
-        .prop_map(move |line| {
-            let line = line
-                .replace("\"@METRICS@\"", &metrics)
-                .replace("\"@INFO@\"", &info)
-                .replace("\"@ACCUMULABLES@\"", &format!("[{}]", accs.join(",")));
-            format!("{{\"Event\":\"SparkListenerTaskEnd\",{}", &line[1..]).replace(",}", "}")
-        })
-    })
+    (info, metrics, accumulables, reason, any::<bool>()).prop_flat_map(
+        |(info, metrics, accs, reason, null_metrics)| {
+            shuffled(vec![
+                ("Stage ID", json!(4)),
+                ("Stage Attempt ID", json!(1)),
+                ("Task Type", json!("ResultTask")),
+                ("Task End Reason", reason),
+                ("Task Info", json!("@INFO@")),
+                ("Task Executor Metrics", json!({"JVMHeapMemory": 12, "Odd": 1, "TotalGCTime": 3})),
+                ("Task Metrics", if null_metrics { Value::Null } else { json!("@METRICS@") }),
+            ])
+            .prop_map(move |line| {
+                let line = line
+                    .replace("\"@METRICS@\"", &metrics)
+                    .replace("\"@INFO@\"", &info)
+                    .replace("\"@ACCUMULABLES@\"", &format!("[{}]", accs.join(",")));
+                format!("{{\"Event\":\"SparkListenerTaskEnd\",{}", &line[1..]).replace(",}", "}")
+            })
+        },
+    )
 }
 
 proptest! {

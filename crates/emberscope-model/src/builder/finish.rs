@@ -168,6 +168,11 @@ impl RunBuilder {
         }
         let job_by_id: HashMap<u32, &Job> = jobs.iter().map(|job| (job.id, job)).collect();
         for execution in executions.values_mut() {
+            // Only the first and the last text of a plan are of use.
+            let last = execution.versions.len().saturating_sub(1);
+            for version in execution.versions.iter_mut().take(last).skip(1) {
+                version.text = None;
+            }
             let own_jobs: Vec<&Job> =
                 execution.job_ids.iter().filter_map(|id| job_by_id.get(id).copied()).collect();
             let any_failed = own_jobs.iter().any(|job| job.status == JobStatus::Failed);

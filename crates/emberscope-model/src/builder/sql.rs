@@ -30,7 +30,6 @@ impl RunBuilder {
     pub(super) fn sql_plan_update(&mut self, event: &SqlPlanEvent) {
         let version = self.plan_version(event);
         self.sql(event.execution_id).versions.push(version);
-        self.drop_middle_text(event.execution_id);
     }
 
     fn plan_version(&mut self, event: &SqlPlanEvent) -> PlanVersion {
@@ -41,15 +40,6 @@ impl RunBuilder {
             text,
             text_bytes: event.plan_text_len,
             nodes: event.plan.as_ref().map_or(0, |tree| tree.nodes.len() as u32),
-        }
-    }
-
-    /// Only the first and the last text of an execution are kept.
-    fn drop_middle_text(&mut self, id: u64) {
-        let versions = &mut self.sql(id).versions;
-        let n = versions.len();
-        if n > 2 {
-            versions[n - 2].text = None;
         }
     }
 

@@ -131,6 +131,10 @@ impl RunBuilder {
                 is_skipped: false,
             });
         }
+        for id in &event.stage_ids {
+            let stage = || UnsubmittedStage { id: *id, ..UnsubmittedStage::default() };
+            self.listed_stages.entry(*id).or_insert_with(stage);
+        }
         let properties = event.properties.unwrap_or_default();
         let job = self.jobs.entry(event.job_id).or_default();
         job.id = event.job_id;
