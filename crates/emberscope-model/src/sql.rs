@@ -103,8 +103,8 @@ pub struct SqlMetric {
     pub tasks: Distribution,
     /// The same by stage attempt, where any.
     pub by_stage: Vec<((u32, u32), Distribution)>,
-    /// Sum of the driver's own updates.
-    pub driver: Option<i64>,
+    /// The driver's own updates; some metrics get one per partition.
+    pub driver: Distribution,
     /// Tasks and driver together; `None` = never updated.
     pub total: Option<i64>,
 }
@@ -181,10 +181,10 @@ impl Run {
                 }
             });
         }
-        let mut driver: BTreeMap<u64, i64> = BTreeMap::new();
+        let mut driver: BTreeMap<u64, Vec<i64>> = BTreeMap::new();
         for (id, value) in &execution.driver_updates {
             if kinds.get(id).is_some_and(|kind| !is_never_updated(*kind, *value)) {
-                *driver.entry(*id).or_default() += value;
+                driver.entry(*id).or_default().push(*value);
             }
         }
         kinds
@@ -192,8 +192,8 @@ impl Run {
             .map(|id| {
                 let by_stage = values.remove(id).unwrap_or_default();
                 let tasks = Distribution::of(by_stage.iter().flat_map(|(_, values)| values.iter().copied()));
-                let driver = driver.get(id).copied();
-                let total = match (tasks.sum(), driver) {
+                let driver = Distribution::of(driver.remove(id).unwrap_or_default());
+                let total = match (tasks.sum(), driver.sum()) {
                     (None, None) => None,
                     (tasks, driver) => Some(tasks.unwrap_or(0) + driver.unwrap_or(0)),
                 };

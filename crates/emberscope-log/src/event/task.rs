@@ -121,7 +121,8 @@ const SHUFFLE_WRITE: &[(&[u8], C)] = &[
 ];
 const INPUT: &[(&[u8], C)] = &[(b"Bytes Read", C::InputBytes), (b"Records Read", C::InputRecords)];
 const OUTPUT: &[(&[u8], C)] = &[(b"Bytes Written", C::OutputBytes), (b"Records Written", C::OutputRecords)];
-const EXECUTOR_METRICS: &[(&[u8], C)] = &[
+/// Executor metrics by the name Spark gives them (`ExecutorMetricType`).
+pub const EXECUTOR_METRICS: &[(&[u8], C)] = &[
     (b"JVMHeapMemory", C::JvmHeapMemory),
     (b"JVMOffHeapMemory", C::JvmOffHeapMemory),
     (b"OnHeapExecutionMemory", C::OnHeapExecutionMemory),

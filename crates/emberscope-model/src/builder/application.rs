@@ -12,7 +12,7 @@ impl RunBuilder {
         self.environment = Some(environment);
     }
 
-    fn executor(&mut self, id: &str) -> &mut Executor {
+    pub(super) fn executor(&mut self, id: &str) -> &mut Executor {
         self.executors
             .entry(id.to_owned())
             .or_insert_with(|| Executor { id: id.to_owned(), ..Executor::default() })

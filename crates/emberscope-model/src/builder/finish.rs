@@ -11,7 +11,7 @@ use crate::run::{
 use crate::sql::{SqlExecution, SqlStatus};
 use crate::trust::{StageCoverage, Trust};
 use emberscope_log::columns::{TaskColumn, TaskStatus};
-use emberscope_log::event::task::TaskRow;
+use emberscope_log::event::task::{EXECUTOR_METRICS, TaskRow};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 impl RunBuilder {
@@ -29,6 +29,7 @@ impl RunBuilder {
 
         let mut application = self.application(spark_version, &mut trust);
         let mut stages = self.finish_stages();
+        self.raise_peaks_by_tasks(&mut stages);
         let mut jobs: Vec<Job> = std::mem::take(&mut self.jobs).into_values().collect();
         link_jobs(&jobs, &mut stages);
         accounting::assign_useful(&mut stages, &mut trust);
@@ -139,6 +140,37 @@ impl RunBuilder {
             .collect();
         stages.sort_by_key(|stage| (stage.id, stage.attempt));
         stages
+    }
+
+    /// Task ends carry the peaks of their executor while they ran; often nothing else does
+    /// (`AppStatusListener.onTaskEnd` does the same).
+    fn raise_peaks_by_tasks(&mut self, stages: &mut [StageAttempt]) {
+        for stage in stages {
+            let sums = stage.tasks.sums();
+            let polled = EXECUTOR_METRICS.iter().filter(|(_, column)| sums[column.slot()].unwrap_or(0) > 0);
+            let polled: Vec<_> = polled.collect();
+            if polled.is_empty() {
+                continue;
+            }
+            let executors = stage.tasks.column(TaskColumn::Executor);
+            for (name, column) in polled {
+                let mut peaks: BTreeMap<i64, i64> = BTreeMap::new();
+                stage.tasks.for_each(*column, |row, value| {
+                    if let Some(executor) = executors[row] {
+                        let peak = peaks.entry(executor).or_default();
+                        *peak = value.max(*peak);
+                    }
+                });
+                let name = String::from_utf8_lossy(name);
+                for (executor, peak) in peaks {
+                    let id = self.strings.text(executor as u32).to_owned();
+                    let of_stage = stage.executor_peaks.entry(id.clone()).or_default().entry(name.to_string()).or_default();
+                    *of_stage = peak.max(*of_stage);
+                    let of_run = self.executor(&id).peaks.entry(name.to_string()).or_default();
+                    *of_run = peak.max(*of_run);
+                }
+            }
+        }
     }
 
     fn unsubmitted_stages(&mut self, jobs: &[Job], stages: &[StageAttempt]) -> Vec<UnsubmittedStage> {
