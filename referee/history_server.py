@@ -51,7 +51,7 @@ import unpack  # noqa: E402 - found through the line above
 
 HOST = "127.0.0.1"
 MANY = "10000000"
-VOLATILE = {"lastUpdated", "lastUpdatedEpoch", "executorLogs", "logUrls", "attributes", "appSparkVersion.home"}
+VOLATILE = {"lastUpdated", "lastUpdatedEpoch", "executorLogs", "logUrls", "attributes"}
 QUANTILES = "0.0,0.25,0.5,0.75,1.0"
 
 
@@ -222,7 +222,7 @@ def applications(base: str) -> list[dict[str, Any]]:
         return []
 
 
-def wait_for(base: str, expected: int, seconds: float = 120, quiet: float = 12) -> list[dict[str, Any]]:
+def wait_for(base: str, expected: int, seconds: float = 240, quiet: float = 45) -> list[dict[str, Any]]:
     """The list once it has all attempts, or once it has stopped growing for a while."""
     deadline, changed, seen = time.monotonic() + seconds, time.monotonic(), 0
     while True:
@@ -231,7 +231,7 @@ def wait_for(base: str, expected: int, seconds: float = 120, quiet: float = 12) 
         if attempts != seen:
             seen, changed = attempts, time.monotonic()
         now = time.monotonic()
-        if attempts >= expected or now > deadline or (attempts and now - changed > quiet):
+        if attempts >= expected or now > deadline or now - changed > quiet:
             return listed
         time.sleep(0.5)
 
@@ -333,6 +333,7 @@ def main() -> int:
     parser.add_argument("--corpus", type=Path, help="logs of other origin, instead of the fixtures")
     parser.add_argument("--out", type=Path, help="where answers go; with --corpus the cache by default")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the server is stopped then too
     corpus: Path | None = arguments.corpus
     logs = corpus_logs(corpus) if corpus else fixture_logs(arguments.only)
     out = arguments.out or (arguments.cache / "answers" / arguments.spark if corpus else HERE / "answers")

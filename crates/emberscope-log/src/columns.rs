@@ -105,6 +105,9 @@ task_columns! {
     OffHeapUnifiedMemory, "peak_off_heap_unified_bytes", Bytes, "Peak off-heap execution and storage memory.";
     DirectPoolMemory, "peak_direct_pool_bytes", Bytes, "Peak of the JVM's direct buffer pool.";
     MappedPoolMemory, "peak_mapped_pool_bytes", Bytes, "Peak of the JVM's mapped buffer pool.";
+    ProcessTreeJvmVirtual, "peak_process_tree_jvm_virtual_bytes", Bytes, "Peak virtual memory of the JVM process.";
+    ProcessTreePythonVirtual, "peak_process_tree_python_virtual_bytes", Bytes, "Peak virtual memory of Python workers.";
+    ProcessTreeOtherVirtual, "peak_process_tree_other_virtual_bytes", Bytes, "Peak virtual memory of other child processes.";
     ProcessTreeJvmRss, "peak_process_tree_jvm_rss_bytes", Bytes, "Peak resident memory of the JVM process.";
     ProcessTreePythonRss, "peak_process_tree_python_rss_bytes", Bytes, "Peak resident memory of Python workers.";
     ProcessTreeOtherRss, "peak_process_tree_other_rss_bytes", Bytes, "Peak resident memory of other child processes.";

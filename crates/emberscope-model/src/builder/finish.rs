@@ -164,7 +164,12 @@ impl RunBuilder {
                 let name = String::from_utf8_lossy(name);
                 for (executor, peak) in peaks {
                     let id = self.strings.text(executor as u32).to_owned();
-                    let of_stage = stage.executor_peaks.entry(id.clone()).or_default().entry(name.to_string()).or_default();
+                    let of_stage = stage
+                        .executor_peaks
+                        .entry(id.clone())
+                        .or_default()
+                        .entry(name.to_string())
+                        .or_default();
                     *of_stage = peak.max(*of_stage);
                     let of_run = self.executor(&id).peaks.entry(name.to_string()).or_default();
                     *of_run = peak.max(*of_run);

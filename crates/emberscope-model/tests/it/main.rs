@@ -1,6 +1,10 @@
 //! The model against known truths: hand-made oddities, laws, and real logs with an oracle.
 
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests fail by panicking and tell what they skip")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "tests fail by panicking and tell what they skip"
+)]
 
 mod base;
 mod dump;

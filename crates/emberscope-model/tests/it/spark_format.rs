@@ -79,7 +79,11 @@ pub(crate) fn sql_metric(kind: MetricKind, values: &SqlMetric) -> Option<String>
         return Some(metric(kind, sorted.first().copied().unwrap_or(0)));
     }
     let spread = [0, sorted.len() / 2, sorted.len() - 1].map(|nth| metric(kind, sorted[nth])).join(", ");
-    Some(if kind == MetricKind::Average { format!("({spread})") } else { format!("{} ({spread})", metric(kind, total)) })
+    Some(if kind == MetricKind::Average {
+        format!("({spread})")
+    } else {
+        format!("{} ({spread})", metric(kind, total))
+    })
 }
 
 #[test]
@@ -87,6 +91,9 @@ fn as_spark_prints_them() {
     assert_eq!(bytes(1500), "1500.0 B");
     assert_eq!(bytes(2048), "2.0 KiB");
     assert_eq!(bytes(12_900_000), "12.3 MiB");
-    assert_eq!((duration(999), duration(1500), duration(90_000)), ("999 ms".into(), "1.5 s".into(), "1.5 m".into()));
+    assert_eq!(
+        (duration(999), duration(1500), duration(90_000)),
+        ("999 ms".into(), "1.5 s".into(), "1.5 m".into())
+    );
     assert_eq!((grouped(1_234_567), grouped(12)), ("1,234,567".into(), "12".into()));
 }
