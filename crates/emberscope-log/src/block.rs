@@ -6,7 +6,7 @@
 
 use crate::codec::{Codec, StreamEnd};
 use crate::columns::{TaskColumn, TaskStatus};
-use crate::event::task::{self, Sink, TaskRow};
+use crate::event::task::{self, Sink, TaskRow, TaskStart};
 use crate::event::{self, Event, Kind, Outcome};
 use std::collections::BTreeMap;
 
@@ -73,7 +73,7 @@ pub struct ParsedBlock {
     /// Task ends.
     pub task_ends: Vec<TaskRow>,
     /// Task starts.
-    pub task_starts: Vec<TaskRow>,
+    pub task_starts: Vec<TaskStart>,
     /// Strings and accumulator updates of the task rows.
     pub sink: Sink,
     /// Other events, with their line within the block, in the order of the log.
@@ -127,6 +127,8 @@ pub fn parse_block(block: &Block, options: ParseOptions) -> ParsedBlock {
         member: block.member,
         member_end: block.member_end.clone(),
         elided_lines: block.elided_lines,
+        // Growing would move rows of half a kilobyte; a task end with its start takes about 4 KiB.
+        task_ends: Vec::with_capacity(block.len >> 12),
         ..ParsedBlock::default()
     };
     let ends_member = parsed.member_end.is_some();
@@ -154,20 +156,17 @@ pub fn parse_block(block: &Block, options: ParseOptions) -> ParsedBlock {
 
 impl ParsedBlock {
     fn read_line(&mut self, line: &[u8], number: u32, options: ParseOptions) -> Result<(), String> {
+        // Two kinds of events are nearly all lines; their names are worth a look before anything else.
+        if line.starts_with(br#"{"Event":"SparkListenerTaskEnd","#) {
+            return self.read_task_end(line, number, options);
+        }
+        if line.starts_with(br#"{"Event":"SparkListenerTaskStart","#) {
+            return self.read_task_start(line, options);
+        }
         let name = event::event_name(line)?;
         match event::kind_of(&name) {
             Kind::TaskEnd => self.read_task_end(line, number, options),
-            Kind::TaskStart => {
-                let fast =
-                    if options.without_cursor { None } else { task::read_task_start(line, &mut self.sink) };
-                let row = match fast {
-                    Some(row) => row,
-                    None => task::task_start_with_serde(line, &mut self.sink)?,
-                };
-                self.saw_time(row.get(TaskColumn::LaunchTime));
-                self.task_starts.push(row);
-                Ok(())
-            }
+            Kind::TaskStart => self.read_task_start(line, options),
             kind => {
                 match event::read_event(kind, &name, line, options)? {
                     Outcome::Event(event) => {
@@ -184,22 +183,37 @@ impl ParsedBlock {
         }
     }
 
-    fn read_task_end(&mut self, line: &[u8], number: u32, options: ParseOptions) -> Result<(), String> {
-        let fast = if options.without_cursor { None } else { task::read_task_end(line, &mut self.sink) };
+    fn read_task_start(&mut self, line: &[u8], options: ParseOptions) -> Result<(), String> {
+        let fast = if options.without_cursor { None } else { task::read_task_start(line, &mut self.sink) };
         let row = match fast {
             Some(row) => row,
-            None => {
-                let (row, reason) = task::task_end_with_serde(line, &mut self.sink)?;
-                if let Some(reason) = reason {
-                    self.others.push((number, task_failure(&row, reason)));
-                }
-                row
-            }
+            None => task::task_start_with_serde(line, &mut self.sink)?,
         };
         self.saw_time(row.get(TaskColumn::LaunchTime));
-        // A resubmission repeats the times of the success it takes back.
-        self.saw_time(row.get(TaskColumn::FinishTime));
-        self.task_ends.push(row);
+        self.task_starts.push(row);
+        Ok(())
+    }
+
+    fn read_task_end(&mut self, line: &[u8], number: u32, options: ParseOptions) -> Result<(), String> {
+        // The row is filled where it will stay: moving it would cost as much as filling it.
+        self.task_ends.push(TaskRow::new(0));
+        let fast = match self.task_ends.last_mut() {
+            Some(row) if !options.without_cursor => task::read_task_end(line, row, &mut self.sink),
+            _ => None,
+        };
+        if fast.is_none() {
+            self.task_ends.pop();
+            let (row, reason) = task::task_end_with_serde(line, &mut self.sink)?;
+            if let Some(reason) = reason {
+                self.others.push((number, task_failure(&row, reason)));
+            }
+            self.task_ends.push(row);
+        }
+        if let Some(row) = self.task_ends.last() {
+            // A resubmission repeats the times of the success it takes back.
+            let times = [row.get(TaskColumn::LaunchTime), row.get(TaskColumn::FinishTime)];
+            times.into_iter().for_each(|time| self.saw_time(time));
+        }
         Ok(())
     }
 

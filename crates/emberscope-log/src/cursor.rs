@@ -143,26 +143,27 @@ impl<'a> Cursor<'a> {
     pub fn int(&mut self) -> Option<i64> {
         let negative = self.peek()? == b'-';
         self.at += usize::from(negative);
-        let start = self.at;
+        let rest = &self.bytes[self.at..];
         let mut value: u64 = 0;
+        let mut digits = 0;
         let mut next = b',';
-        while let Some(&byte) = self.bytes.get(self.at) {
+        for &byte in rest {
             let digit = byte.wrapping_sub(b'0');
             if digit > 9 {
                 next = byte;
                 break;
             }
             value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
-            self.at += 1;
+            digits += 1;
         }
-        let digits = self.at - start;
         // 18 digits cannot overflow; longer numbers do not occur in what the cursor is used for.
         if digits == 0 || digits > 18 || matches!(next, b'.' | b'e' | b'E') {
             return None;
         }
-        if digits > 1 && self.bytes[start] == b'0' {
+        if digits > 1 && rest[0] == b'0' {
             return None;
         }
+        self.at += digits;
         let value = value as i64;
         Some(if negative { -value } else { value })
     }
@@ -179,10 +180,29 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Steps over everything up to and including the next `last`, if that part ends with `end`; stays
+    /// where it is otherwise.
+    #[inline(always)]
+    pub fn take_through(&mut self, last: u8, end: &[u8]) -> bool {
+        let rest = &self.bytes[self.at..];
+        let Some(found) = memchr::memchr(last, rest) else { return false };
+        let matches = rest[..=found].ends_with(end);
+        if matches {
+            self.at += found + 1;
+        }
+        matches
+    }
+
     /// A string, escapes untouched.
     #[inline(always)]
     pub fn string(&mut self) -> Option<RawStr<'a>> {
         self.expect(b'"')?;
+        self.rest_of_string()
+    }
+
+    /// The rest of a string, whose first bytes have been taken.
+    #[inline(always)]
+    pub fn rest_of_string(&mut self) -> Option<RawStr<'a>> {
         let start = self.at;
         let mut escaped = false;
         loop {

@@ -7,7 +7,11 @@ use rustc_hash::FxHashMap;
 pub struct StringTable {
     ids: FxHashMap<Box<str>, u32>,
     texts: Vec<Box<str>>,
+    /// Numbers of the texts seen last, by a cheap hash: most lookups repeat one of a few.
+    recent: [u32; RECENT],
 }
+
+const RECENT: usize = 32;
 
 impl StringTable {
     /// The number of `text`, new or known.
@@ -20,6 +24,20 @@ impl StringTable {
         self.texts.push(text.into());
         self.ids.insert(text.into(), id);
         id
+    }
+
+    /// The number of a text in bytes; `None` if they are no UTF-8.
+    #[inline]
+    pub fn intern_bytes(&mut self, bytes: &[u8]) -> Option<u32> {
+        let last = usize::from(bytes.last().copied().unwrap_or(0));
+        let slot = (bytes.len() * 7 + last) % RECENT;
+        let recent = self.recent[slot];
+        if self.texts.get(recent as usize).is_some_and(|text| text.as_bytes() == bytes) {
+            return Some(recent);
+        }
+        let id = self.intern(std::str::from_utf8(bytes).ok()?);
+        self.recent[slot] = id;
+        Some(id)
     }
 
     /// The text of a number this table gave; empty for any other.

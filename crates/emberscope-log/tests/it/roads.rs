@@ -1,5 +1,6 @@
 use emberscope_log::block::{Block, ParseOptions, ParsedBlock, parse_block};
 use emberscope_log::codec::Decoder;
+use emberscope_log::columns::TaskStatus;
 use emberscope_log::event::Event;
 use emberscope_log::event::task::TaskRow;
 use emberscope_log::input::LocalFile;
@@ -41,7 +42,12 @@ fn row_facts(block: &ParsedBlock, row: &TaskRow) -> String {
 fn facts(block: &ParsedBlock) -> Vec<String> {
     let mut facts: Vec<String> = Vec::new();
     facts.extend(block.task_ends.iter().map(|row| row_facts(block, row)));
-    facts.extend(block.task_starts.iter().map(|row| row_facts(block, row)));
+    facts.extend(
+        block
+            .task_starts
+            .iter()
+            .map(|start| row_facts(block, &TaskRow::of_start(start, TaskStatus::Running))),
+    );
     for (line, event) in &block.others {
         match event {
             Event::SqlStart(plan) | Event::SqlPlanUpdate(plan) => {

@@ -87,9 +87,8 @@ impl RunBuilder {
         }
         unended.sort_by_key(|(id, _, _)| *id);
         for (_, task, status) in unended {
-            let mut row = TaskRow::new(0);
-            task.fill(&mut row, status);
-            self.stages[task.stage].tasks.push(row, &[]);
+            let position = self.stage_position(task.stage_id, task.stage_attempt);
+            self.stages[position].tasks.push(TaskRow::of_start(&task, status), &[]);
         }
     }
 
@@ -161,7 +160,7 @@ impl RunBuilder {
                         *peak = value.max(*peak);
                     }
                 });
-                let name = String::from_utf8_lossy(name);
+
                 for (executor, peak) in peaks {
                     let id = self.strings.text(executor as u32).to_owned();
                     let of_stage = stage

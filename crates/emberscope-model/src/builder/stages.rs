@@ -6,7 +6,7 @@ use crate::tasks::SegmentBuilder;
 use emberscope_log::block::ParsedBlock;
 use emberscope_log::columns::{TaskColumn, TaskStatus};
 use emberscope_log::event::stage::{JobEnd, JobStart, StageInfo, StageSubmitted};
-use emberscope_log::event::task::TaskRow;
+use emberscope_log::event::task::TaskStart;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
@@ -33,32 +33,7 @@ pub(crate) struct StageEntry {
     pub(crate) executor_peaks: BTreeMap<String, BTreeMap<String, i64>>,
     pub(crate) tasks: SegmentBuilder,
     /// Ends that took a success back and whose success is not in the log yet.
-    pub(crate) resubmitted: FxHashMap<u64, StartedTask>,
-}
-
-/// A task attempt that has started and not ended, as far as the log has been read.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct StartedTask {
-    pub(crate) stage: usize,
-    pub(crate) present: u64,
-    pub(crate) values: [i64; N_STARTED],
-}
-
-/// The columns that a start knows are the first of the list.
-const N_STARTED: usize = TaskColumn::Speculative as usize + 1;
-
-impl StartedTask {
-    fn of(row: &TaskRow, stage: usize) -> Self {
-        let mut values = [0; N_STARTED];
-        values.copy_from_slice(&row.values[..N_STARTED]);
-        StartedTask { stage, present: row.present & ((1 << N_STARTED) - 1), values }
-    }
-
-    pub(crate) fn fill(&self, row: &mut TaskRow, status: TaskStatus) {
-        row.values[..N_STARTED].copy_from_slice(&self.values);
-        row.present = self.present;
-        row.set(TaskColumn::Status, status as i64);
-    }
+    pub(crate) resubmitted: FxHashMap<u64, TaskStart>,
 }
 
 /// Which task attempts have been seen.
@@ -69,7 +44,7 @@ pub(crate) struct TaskIndex {
     /// Ended tasks with ids beyond it; none in a log that Spark wrote.
     ended_far: FxHashSet<u64>,
     /// Started and not ended.
-    pub(crate) started: FxHashMap<u64, StartedTask>,
+    pub(crate) started: FxHashMap<u64, TaskStart>,
     /// Ends that repeat a task id.
     pub(crate) repeated_ends: u64,
 }
@@ -218,17 +193,17 @@ impl RunBuilder {
     pub(super) fn add_tasks(&mut self, block: &mut ParsedBlock) {
         let texts: Vec<i64> =
             block.sink.strings.texts().iter().map(|text| i64::from(self.strings.intern(text))).collect();
-        for mut row in std::mem::take(&mut block.task_starts) {
-            let task_id = row.task_id();
+        for mut start in std::mem::take(&mut block.task_starts) {
+            let task_id = start.task_id();
             if self.tasks.has_ended(task_id) {
                 continue;
             }
-            remap_texts(&mut row, &texts);
-            let stage = self.stage_position(row.stage_id, row.stage_attempt);
-            self.tasks.started.insert(task_id, StartedTask::of(&row, stage));
+            remap_texts(&mut start.values, start.present, &texts);
+            self.stage_position(start.stage_id, start.stage_attempt);
+            self.tasks.started.insert(task_id, start);
         }
         for mut row in std::mem::take(&mut block.task_ends) {
-            remap_texts(&mut row, &texts);
+            remap_texts(&mut row.values, row.present, &texts);
             let updates =
                 &block.sink.accumulators[row.accumulators.start as usize..row.accumulators.end as usize];
             let task_id = row.task_id();
@@ -239,7 +214,7 @@ impl RunBuilder {
                 // The success it takes back may come later, or be missing.
                 stage.tasks.resubmitted_ids.insert(task_id);
                 if !self.tasks.has_ended(task_id) {
-                    stage.resubmitted.insert(task_id, StartedTask::of(&row, position));
+                    stage.resubmitted.insert(task_id, row.start());
                 }
                 continue;
             }
@@ -253,10 +228,11 @@ impl RunBuilder {
     }
 }
 
-fn remap_texts(row: &mut TaskRow, texts: &[i64]) {
+fn remap_texts(values: &mut [i64], present: u64, texts: &[i64]) {
     for column in [TaskColumn::Executor, TaskColumn::Host, TaskColumn::Locality] {
-        if let Some(text) = row.get(column) {
-            row.values[column.slot()] = texts.get(text as usize).copied().unwrap_or(0);
+        let slot = column.slot();
+        if present >> slot & 1 == 1 {
+            values[slot] = texts.get(values[slot] as usize).copied().unwrap_or(0);
         }
     }
 }
