@@ -13,3 +13,4 @@ mod laws;
 mod oddities;
 mod referee;
 mod spark_format;
+mod verdicts;
