@@ -7,6 +7,7 @@
 pub mod accounting;
 pub mod blobs;
 pub mod builder;
+pub mod config;
 pub mod distribution;
 pub mod engine;
 pub mod failures;
@@ -18,6 +19,7 @@ mod plan;
 pub mod redact;
 pub mod run;
 pub mod sql;
+pub mod stage_key;
 pub mod storage;
 pub mod streaming;
 pub mod summary;
