@@ -199,23 +199,24 @@ pub struct StageAttempt {
     pub first_launch_ms: Option<i64>,
     /// When the last task finished.
     pub last_finish_ms: Option<i64>,
-    /// Final values of named accumulators and SQL metrics, from the stage's completion.
-    pub accumulables: BTreeMap<u64, StageAccumulable>,
+    /// Final values of named accumulators, from the stage's completion.
+    pub accumulators: BTreeMap<u64, StageAccumulator>,
+    /// Final values of SQL metrics, from the stage's completion, by accumulator id: a cross-check of
+    /// the tasks' own, and all there is where task ends are missing.
+    pub sql_metric_values: Box<[(u64, i64)]>,
     /// Peaks of executor metrics during the stage, by executor.
     pub executor_peaks: BTreeMap<String, BTreeMap<String, i64>>,
     /// Task attempts.
     pub tasks: TaskSegment,
 }
 
-/// An accumulator's value at the end of a stage attempt.
+/// A named accumulator at the end of a stage attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StageAccumulable {
+pub struct StageAccumulator {
     /// Name.
     pub name: Option<String>,
-    /// Value as text: numbers of SQL metrics and user accumulators, or collections.
+    /// Value as text: a number or a collection.
     pub value: Option<String>,
-    /// Whether it is a SQL metric.
-    pub is_sql: bool,
 }
 
 impl StageAttempt {

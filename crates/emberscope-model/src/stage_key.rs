@@ -65,7 +65,7 @@ impl Run {
         ids.sort_unstable();
         let mut names: Vec<&str> = ids
             .iter()
-            .filter_map(|id| self.storage.rdds.get(id)?.scope.as_deref())
+            .filter_map(|id| self.rdd_operator(*id))
             .map(|scope| scope.split(" (").next().unwrap_or(scope).trim())
             .collect();
         names.dedup();
@@ -75,7 +75,7 @@ impl Run {
     fn rdd_names(&self, stage: &StageAttempt) -> String {
         let mut ids = stage.rdd_ids.clone();
         ids.sort_unstable();
-        let names = ids.iter().filter_map(|id| self.storage.rdds.get(id)).map(|rdd| normalized(&rdd.name));
+        let names = ids.iter().filter_map(|id| self.rdd_name(*id)).map(normalized);
         names.collect::<Vec<String>>().join("\n")
     }
 }

@@ -3,35 +3,44 @@
 //! Cached blocks are known only where `spark.eventLog.logBlockUpdates.enabled` was on; the sizes in
 //! `RDD Info` are always 0 in a log.
 
+use crate::run::Run;
 use emberscope_log::event::app::{BlockUpdatedInfo, StorageLevel};
 use emberscope_log::event::stage::RddInfo;
+use emberscope_log::strings::StringTable;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// RDDs and their cached blocks.
 #[derive(Clone, Debug, Default)]
 pub struct Storage {
-    /// RDDs by id.
+    /// RDDs by id. A log may have hundreds of thousands.
     pub rdds: BTreeMap<u32, Rdd>,
+    /// Those that were persisted, or whose blocks the log mentions, by id.
+    pub cached: BTreeMap<u32, CachedRdd>,
     /// Block updates in the log.
     pub block_updates: u64,
     /// Blocks held now, by (RDD, partition, executor): memory and disk bytes.
     blocks: FxHashMap<(u32, u32, String), (i64, i64)>,
 }
 
-/// An RDD.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// An RDD. Texts are numbers of the run's string table.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rdd {
     /// Name.
-    pub name: String,
+    pub name: u32,
     /// Operator name from its scope.
-    pub scope: Option<String>,
+    pub scope: Option<u32>,
     /// Parents.
-    pub parent_ids: Vec<u32>,
-    /// Storage level; no flag set = not cached.
-    pub storage_level: StorageLevel,
+    pub parent_ids: Box<[u32]>,
     /// Number of partitions.
     pub num_partitions: u32,
+}
+
+/// What is known of a persisted RDD.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CachedRdd {
+    /// Storage level; no flag set = none was logged.
+    pub storage_level: StorageLevel,
     /// Whether an `UnpersistRDD` was logged.
     pub unpersisted: bool,
     /// Memory its blocks occupy at the end, bytes.
@@ -47,19 +56,18 @@ pub struct Rdd {
 }
 
 impl Storage {
-    pub(crate) fn add_rdd(&mut self, info: &RddInfo) {
+    pub(crate) fn add_rdd(&mut self, info: &RddInfo, strings: &mut StringTable) {
         let Some(id) = info.id.small_id() else { return };
-        let rdd = self.rdds.entry(id).or_default();
-        if rdd.name.is_empty() {
-            rdd.name.clone_from(&info.name);
-            rdd.scope = info.scope_name();
-            rdd.parent_ids.clone_from(&info.parent_ids);
-            rdd.num_partitions = info.num_partitions.small_id().unwrap_or(0);
-        }
+        self.rdds.entry(id).or_insert_with(|| Rdd {
+            name: strings.intern(&info.name),
+            scope: info.scope_name().map(|scope| strings.intern(&scope)),
+            parent_ids: info.parent_ids.as_slice().into(),
+            num_partitions: info.num_partitions.small_id().unwrap_or(0),
+        });
         // A level once set stays known; later stages may list the RDD after it was unpersisted.
         let level = info.storage_level;
         if level.use_memory || level.use_disk {
-            rdd.storage_level = level;
+            self.cached.entry(id).or_default().storage_level = level;
         }
     }
 
@@ -76,7 +84,7 @@ impl Storage {
         };
         let (memory_before, disk_before) = before.unwrap_or((0, 0));
         let (memory, disk) = held.unwrap_or((0, 0));
-        let rdd = self.rdds.entry(rdd_id).or_default();
+        let rdd = self.cached.entry(rdd_id).or_default();
         rdd.memory_bytes += memory - memory_before;
         rdd.disk_bytes += disk - disk_before;
         rdd.peak_memory_bytes = rdd.peak_memory_bytes.max(rdd.memory_bytes);
@@ -85,7 +93,7 @@ impl Storage {
 
     pub(crate) fn unpersist(&mut self, rdd_id: u32) {
         self.blocks.retain(|(id, _, _), _| *id != rdd_id);
-        let rdd = self.rdds.entry(rdd_id).or_default();
+        let rdd = self.cached.entry(rdd_id).or_default();
         rdd.unpersisted = true;
         rdd.memory_bytes = 0;
         rdd.disk_bytes = 0;
@@ -97,10 +105,22 @@ impl Storage {
         partitions.sort_unstable();
         partitions.dedup();
         for (rdd_id, _) in partitions {
-            if let Some(rdd) = self.rdds.get_mut(&rdd_id) {
+            if let Some(rdd) = self.cached.get_mut(&rdd_id) {
                 rdd.cached_partitions += 1;
             }
         }
+    }
+}
+
+impl Run {
+    /// Name of an RDD.
+    pub fn rdd_name(&self, id: u32) -> Option<&str> {
+        Some(self.strings.text(self.storage.rdds.get(&id)?.name))
+    }
+
+    /// Operator that made an RDD, e.g. `WholeStageCodegen (1)`.
+    pub fn rdd_operator(&self, id: u32) -> Option<&str> {
+        Some(self.strings.text(self.storage.rdds.get(&id)?.scope?))
     }
 }
 

@@ -256,6 +256,10 @@ impl SegmentBuilder {
         {
             return predicted;
         }
+        if self.dictionary.is_empty() && !ids.is_empty() {
+            // The stage had been completed; a task end came late.
+            self.dictionary.extend(ids.iter().enumerate().map(|(position, id)| (*id, position as u32)));
+        }
         let position = *self.dictionary.entry(id).or_insert_with(|| {
             ids.push(id);
             (ids.len() - 1) as u32
@@ -273,9 +277,20 @@ impl SegmentBuilder {
         self.segment.rows + self.open.len()
     }
 
-    /// Packs the rows that wait. Done when a stage completes, so that stages with few tasks do not
-    /// keep their rows plain.
-    pub(crate) fn seal(&mut self) {
+    /// Packs the rows that wait and gives back what only more of them would need: a log may have many
+    /// thousand stages of few tasks. Rows may still come late.
+    pub(crate) fn complete(&mut self) {
+        self.seal();
+        self.open = Vec::new();
+        self.updates = Vec::new();
+        self.dictionary = FxHashMap::default();
+        self.last_order = Vec::new();
+        self.segment.chunks.shrink_to_fit();
+        self.segment.accumulator_ids.shrink_to_fit();
+    }
+
+    /// Packs the rows that wait.
+    fn seal(&mut self) {
         if self.open.is_empty() {
             return;
         }
@@ -303,13 +318,8 @@ impl SegmentBuilder {
         self.segment.chunks.push(Arc::new(writer.finish()));
         self.segment.rows += rows.len();
         self.updates.clear();
-        if self.segment.rows < CHUNK_ROWS {
-            self.updates.shrink_to_fit();
-        } else {
-            // A large stage: the buffers will be needed again.
-            self.open = rows;
-            self.open.clear();
-        }
+        self.open = rows;
+        self.open.clear();
     }
 
     /// Turns the updates, which stand row by row, into columns: a counting sort by accumulator.

@@ -299,7 +299,8 @@ fn finish_stage(entry: StageEntry) -> StageAttempt {
         is_result: entry.is_result,
         first_launch_ms,
         last_finish_ms,
-        accumulables: entry.accumulables,
+        accumulators: entry.accumulators,
+        sql_metric_values: entry.sql_metric_values,
         executor_peaks: entry.executor_peaks,
         tasks,
     }

@@ -1,7 +1,7 @@
 //! Jobs, stages and tasks.
 
 use super::RunBuilder;
-use crate::run::{Job, JobStatus, StageAccumulable, UnsubmittedStage};
+use crate::run::{Job, JobStatus, StageAccumulator, UnsubmittedStage};
 use crate::tasks::SegmentBuilder;
 use emberscope_log::block::ParsedBlock;
 use emberscope_log::columns::{TaskColumn, TaskStatus};
@@ -29,7 +29,8 @@ pub(crate) struct StageEntry {
     pub(crate) is_result: bool,
     pub(crate) resource_profile_id: u32,
     pub(crate) pool: Option<String>,
-    pub(crate) accumulables: BTreeMap<u64, StageAccumulable>,
+    pub(crate) accumulators: BTreeMap<u64, StageAccumulator>,
+    pub(crate) sql_metric_values: Box<[(u64, i64)]>,
     pub(crate) executor_peaks: BTreeMap<String, BTreeMap<String, i64>>,
     pub(crate) tasks: SegmentBuilder,
     /// Ends that took a success back and whose success is not in the log yet.
@@ -163,20 +164,25 @@ impl RunBuilder {
         stage.is_completed = true;
         stage.completed_ms = completed_ms;
         stage.failure_reason = failure_reason;
+        let mut sql_metric_values = Vec::new();
         for accumulable in accumulables.into_iter().filter(|accumulable| !accumulable.is_internal()) {
             let Some(id) = accumulable.id.id() else { continue };
-            let is_sql = accumulable.metadata.as_deref() == Some("sql");
-            // Names of SQL metrics are in the plans; keeping them again per stage would cost more
-            // than all else.
-            let name = if is_sql { None } else { accumulable.name };
-            stage.accumulables.insert(id, StageAccumulable { name, value: accumulable.value.0, is_sql });
+            if accumulable.metadata.as_deref() == Some("sql") {
+                // Names of SQL metrics are in the plans.
+                sql_metric_values.extend(accumulable.integer().map(|value| (id, value)));
+            } else {
+                let accumulator = StageAccumulator { name: accumulable.name, value: accumulable.value.0 };
+                stage.accumulators.insert(id, accumulator);
+            }
         }
-        stage.tasks.seal();
+        sql_metric_values.sort_unstable();
+        stage.sql_metric_values = sql_metric_values.into();
+        stage.tasks.complete();
     }
 
     fn take_stage_info(&mut self, position: usize, info: StageInfo) {
         for rdd in &info.rdds {
-            self.storage.add_rdd(rdd);
+            self.storage.add_rdd(rdd, &mut self.strings);
         }
         let stage = &mut self.stages[position];
         stage.rdd_ids = info.rdds.iter().filter_map(|rdd| rdd.id.small_id()).collect();

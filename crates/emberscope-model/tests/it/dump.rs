@@ -16,11 +16,15 @@ pub(crate) fn dump(run: &Run) -> String {
     let _ = writeln!(out, "{:#?}", run.jobs);
     let _ = writeln!(out, "{:#?}", run.executors);
     let _ = writeln!(out, "{:#?}", run.unsubmitted_stages);
-    let _ = writeln!(out, "{:#?}\n{:#?}\n{:#?}", run.storage.rdds, run.streams, run.failures);
+    let _ = writeln!(out, "{:#?}\n{:#?}\n{:#?}", run.storage.cached, run.streams, run.failures);
+    for (id, rdd) in &run.storage.rdds {
+        let texts = (run.rdd_name(*id), run.rdd_operator(*id));
+        let _ = writeln!(out, "rdd {id} {texts:?} {:?} {}", rdd.parent_ids, rdd.num_partitions);
+    }
     for stage in &run.stages {
         let _ = writeln!(
             out,
-            "stage {}.{} {:?} {:?} {:?} {:?} {:?} {:?} {:?} parents {:?} rdds {:?} {:?} {:?}",
+            "stage {}.{} {:?} {:?} {:?} {:?} {:?} {:?} {:?} parents {:?} rdds {:?} {:?} {:?} {:?}",
             stage.id,
             stage.attempt,
             stage.status,
@@ -32,7 +36,8 @@ pub(crate) fn dump(run: &Run) -> String {
             stage.failure_reason,
             stage.executed_parents,
             stage.rdd_ids,
-            stage.accumulables,
+            stage.accumulators,
+            stage.sql_metric_values,
             stage.executor_peaks,
         );
         dump_tasks(run, stage, &mut out);

@@ -89,10 +89,10 @@ fn a_query_has_its_own_configuration() {
 fn cached_blocks_are_seen_where_they_are_logged() {
     let run = run("cache-3.5.9");
     assert!(run.storage.block_updates > 0);
-    assert!(run.storage.rdds.values().any(|rdd| rdd.peak_memory_bytes > 0));
+    assert!(run.storage.cached.values().any(|rdd| rdd.peak_memory_bytes > 0));
     let silent = self::run("cache-silent-3.4.4");
     assert_eq!(silent.storage.block_updates, 0);
-    assert!(silent.storage.rdds.values().all(|rdd| rdd.peak_memory_bytes == 0));
+    assert!(silent.storage.cached.values().all(|rdd| rdd.peak_memory_bytes == 0));
 }
 
 #[test]
