@@ -402,7 +402,7 @@ mod tests {
     fn plan_texts() {
         let mut plans = PlanTexts::default();
         plans.add(br"== Physical Plan ==\n* Scan (1)\n\n\n(1) Scan\nOutput: []");
-        assert_eq!(plans.details.bytes, 29);
+        assert_eq!(plans.details.bytes, 26);
         plans.add(&vec![b'x'; LONG_PLAN_BYTES + 5]);
         assert_eq!(plans.excess, Size { count: 1, bytes: 5 });
     }

@@ -64,13 +64,18 @@ fn find(reading: &Reading, source: &str, tally: &mut Tally) -> Vec<RunSource> {
     found.runs
 }
 
+const WHAT_IT_READS: &str =
+    "event logs are what Spark writes to spark.eventLog.dir when spark.eventLog.enabled is true";
+
 fn no_run(source: &str, skipped: &[SkippedPath]) {
     match skipped {
-        [only] => messages::error(&format!("{}: {}", only.path, only.reason), only.hint.as_deref()),
+        [only] if only.path == source => {
+            let hint = only.hint.as_deref().unwrap_or(WHAT_IT_READS);
+            messages::error(&format!("{source}: {}", only.reason), Some(hint));
+        }
         _ => {
             messages::skipped(skipped);
-            let hint = "name the directory of spark.eventLog.dir, or one log in it";
-            messages::error(&format!("{source}: no event log in it"), Some(hint));
+            messages::error(&format!("{source}: no event log in it"), Some(WHAT_IT_READS));
         }
     }
 }
@@ -86,18 +91,15 @@ impl Tally {
     fn without_events(&mut self, reading: &Reading, run: &Run) {
         self.is_partial = true;
         let trust = &run.trust;
-        let damaged = trust.files.iter().find_map(|file| file.reason.clone());
-        let bad_line = trust.bad_lines.first.first().map(|bad| format!("line {}: {}", bad.line, bad.reason));
-        let reason = match (damaged, bad_line) {
-            (Some(damaged), Some(bad_line)) => format!("{damaged} ({bad_line})"),
-            (Some(damaged), None) => damaged,
-            (None, Some(bad_line)) => bad_line,
+        let bad_line = trust.bad_lines.first.first();
+        let reason = match (bad_line, trust.files.iter().find_map(|file| file.reason.as_deref())) {
+            (Some(bad), _) => format!("no Spark event in it; line {}: {}", bad.line, bad.reason),
+            (None, Some(damage)) => format!("no Spark event in it: {damage}"),
             (None, None) => "no events yet".to_owned(),
         };
-        let message = format!("{}: no Spark event in it: {reason}", run.source);
-        let hint = "event logs are written to spark.eventLog.dir when spark.eventLog.enabled is true";
+        let message = format!("{}: {reason}", run.source);
         if reading.sources.contains(&run.source) {
-            messages::error(&message, Some(hint));
+            messages::error(&message, Some(WHAT_IT_READS));
         } else if !reading.quiet {
             messages::warning(&message, None);
         }

@@ -2,24 +2,27 @@
 
 use emberscope_log::source::RunSource;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// A log that is read sooner than this shows no bar, which would only flicker.
+const PATIENCE: Duration = Duration::from_millis(300);
 
 /// A bar for one source; it is gone when dropped.
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: ProgressBar,
+    started: Instant,
+    /// Whether the bar is still to be shown.
+    waits: AtomicBool,
 }
 
 impl Progress {
-    /// Starts a bar, or nothing visible when it is not `wanted` or standard error is no terminal.
+    /// Starts a bar, or nothing visible when it is not `wanted`.
     pub(crate) fn start(source: &RunSource, wanted: bool) -> Self {
-        if !wanted {
-            return Progress { bar: ProgressBar::hidden() };
-        }
         // A pipe has no length: then the bar only counts.
         let total: Option<u64> = source.members.iter().map(|member| member.len).sum();
-        // indicatif hides the bar itself where standard error is no terminal.
-        let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr_with_hz(10));
+        let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
         let template = if total.is_some() {
             "{spinner} {wide_msg} {binary_bytes:>11} of {binary_total_bytes}  {binary_bytes_per_sec:>13}  {eta:>4}"
         } else {
@@ -29,13 +32,15 @@ impl Progress {
             bar.set_style(style);
         }
         bar.set_message(crate::format::plain(&source.label));
-        // A log that is read at once needs no bar: the first tick comes late enough.
-        bar.enable_steady_tick(Duration::from_millis(250));
-        Progress { bar }
+        Progress { bar, started: Instant::now(), waits: AtomicBool::new(wanted) }
     }
 
     /// Tells how many bytes of the files have been read.
     pub(crate) fn at(&self, bytes: u64) {
+        if self.started.elapsed() >= PATIENCE && self.waits.swap(false, Ordering::Relaxed) {
+            // Hidden, still, where standard error is no terminal.
+            self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
+        }
         // Threads report out of order.
         if bytes > self.bar.position() {
             self.bar.set_position(bytes);

@@ -13,15 +13,17 @@ const STYLES: Styles = Styles::styled()
 
 const EXAMPLES: &str = "\
 Examples:
-  emberscope summary app-20240101-0001.zstd      what the run was, on one screen
-  emberscope summary --json logs/ > runs.jsonl   all runs below a directory
-  emberscope doctor app-20240101-0001.zstd       what fills the log, what it lacks
+  emberscope summary app-20240101-0001.zstd     what the run was, on one screen
+  emberscope summary --json logs/ > runs.jsonl  all runs below a directory
+  emberscope doctor app-20240101-0001.zstd      what fills the log or is missing
 
-A SOURCE is a log file, a directory (a rolled log, or a tree of logs), a zip archive of the
-History Server, or `-`. Codecs (zstd, lz4, snappy, lzf, gzip) are told by content.
+A SOURCE is a log file, a directory (a rolled log, or a tree of logs), a zip
+archive of the History Server, or `-`. Codecs (zstd, lz4, snappy, lzf, gzip)
+are told by content.
 
 Exit codes:
-  0 done   1 internal error   2 usage   3 no input usable   4 partial, with --strict";
+  0 done    1 internal error    2 usage    3 no input usable
+  4 partial, with --strict";
 
 /// Performance forensics for Apache Spark: where the time of a run went, from its event log.
 #[derive(Debug, Parser)]
@@ -37,22 +39,24 @@ pub(super) enum LowCommand {
     #[command(after_help = "\
 Examples:
   emberscope summary app-20240101-0001.zstd
-  emberscope summary --json /var/log/spark | jq -r '[.application.id, .totals.driver_only_ms] | @tsv'
+  emberscope summary --json logs/ | jq '.totals.driver_only_ms'
   hdfs dfs -cat /logs/app-1.lz4 | emberscope summary -
   emberscope summary --strict --out summary.json --json app-1
 
-`useful` is the work of the attempts that counted, `all work` that of all attempts, `lost` the
-difference: failed and killed attempts, losing speculative copies, stages run again. What the
-log does not hold is `not measured`, in JSON null, and never 0.")]
+`useful` is the work of the attempts that counted, `all work` that of all
+attempts, `lost` the difference: failed and killed attempts, losing speculative
+copies, stages run again. What the log does not hold is `not measured`, in JSON
+null, and never 0.")]
     Summary(ShowArgs),
     /// What fills a log, what it lacks, and which Spark setting would change that
     #[command(after_help = "\
 Examples:
   emberscope doctor app-20240101-0001.zstd
-  emberscope doctor --format json app-1 | jq '.advice[] | {setting, proposed, saving}'
+  emberscope doctor --format json app-1 | jq '.advice[].setting'
 
-Savings are measured in this log or estimated from a part of it, and say which. Only settings
-that the log's Spark version has, and that are not in effect already, are proposed.")]
+Savings are measured in this log or estimated from a part of it, and say which.
+Only settings that the log's Spark version has, and that are not in effect
+already, are proposed.")]
     Doctor(ShowArgs),
     /// Print a completion script for a shell
     #[command(after_help = "\

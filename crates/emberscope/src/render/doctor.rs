@@ -1,13 +1,16 @@
 //! What fills a log and what to do about it.
 
-use super::page::{Align, Line, Tone, bar, fit, labelled, table};
+use super::page::{Align, Line, Tone, bar, fit, items, labelled, table};
 use super::{join, title, trust};
 use crate::format::{bytes, count, counted, plain, share};
 use crate::output::Look;
-use emberscope_model::doctor::{Absent, Advice, Basis, Doctor, EventShare, LogFacts, Purpose, SavedOf};
+use emberscope_model::doctor::{Absent, Advice, Basis, Doctor, EventShare, LogFacts, SavedOf, Saving};
 
 /// Event types below this share are summed up in one row.
 const TOLD_SHARE: f64 = 0.005;
+/// Fields below this share are left out, and so are those after the first few.
+const TOLD_FIELD_SHARE: f64 = 0.02;
+const TOLD_FIELDS: usize = 4;
 
 /// A diagnosis of a log as text.
 pub(crate) fn text(doctor: &Doctor, look: Look, is_first: bool) -> String {
@@ -18,7 +21,7 @@ pub(crate) fn text(doctor: &Doctor, look: Look, is_first: bool) -> String {
         .map_or_else(|| "Spark version unknown".to_owned(), |version| format!("Spark {}", plain(version)));
     let right = (Tone::Plain, version.as_str());
     let mut lines = vec![title(application.name.as_deref(), application.id.as_deref(), right, look.width)];
-    lines.extend(labelled(Line::default(), Tone::Plain, &size(&doctor.log), look.width));
+    lines.extend(items(Line::default(), Tone::Plain, &size(&doctor.log), look.width));
     lines.push(Line::default());
     lines.extend(filling(doctor, look.width));
     if !doctor.absent.is_empty() {
@@ -32,7 +35,7 @@ pub(crate) fn text(doctor: &Doctor, look: Look, is_first: bool) -> String {
     join(&lines, look, is_first)
 }
 
-fn size(log: &LogFacts) -> String {
+fn size(log: &LogFacts) -> Vec<String> {
     let mut parts = vec![format!("{} {}", bytes(log.bytes as i64), log.codecs.join("+"))];
     if log.decoded_bytes != log.bytes
         && let Some(ratio) = log.ratio
@@ -46,7 +49,7 @@ fn size(log: &LogFacts) -> String {
     if log.repeated_events > 0 {
         parts.push(format!("{} repeat an earlier one", counted(log.repeated_events, "event")));
     }
-    parts.join(" · ")
+    parts
 }
 
 /// Event names without what they all begin with.
@@ -71,7 +74,7 @@ fn filling(doctor: &Doctor, width: usize) -> Vec<Line> {
     };
     for event in told {
         row(Tone::Plain, &format!("  {}", short(&event.event)), event.events, event.bytes, event.share);
-        for field in &event.fields {
+        for field in event.fields.iter().take(TOLD_FIELDS).filter(|field| field.share >= TOLD_FIELD_SHARE) {
             let name = format!("    {}", plain(&field.field));
             row(Tone::Faint, &name, field.count, field.bytes, field.share);
         }
@@ -80,7 +83,7 @@ fn filling(doctor: &Doctor, width: usize) -> Vec<Line> {
         let (events, size, of_all) = rest.iter().fold((0, 0, 0.0), |(events, size, of_all), event| {
             (events + event.events, size + event.bytes, of_all + event.share)
         });
-        let name = format!("  {} more", counted(rest.len() as u64, "type"));
+        let name = format!("  {}", counted(rest.len() as u64, "other type"));
         row(Tone::Plain, &name, events, size, of_all);
     }
     table(&rows, &[Align::Left, Align::Right, Align::Right, Align::Right, Align::Left])
@@ -120,8 +123,9 @@ fn advice(advice: &[Advice], width: usize) -> Vec<Line> {
                     },
                 ),
         );
-        let effect = effect(advice);
-        lines.extend(labelled(Line::text(Tone::Plain, "    "), Tone::Good, &effect, width));
+        if let Some(saving) = &advice.saving {
+            lines.extend(labelled(Line::text(Tone::Plain, "    "), Tone::Good, &effect(saving), width));
+        }
         lines.extend(labelled(Line::text(Tone::Plain, "    "), Tone::Plain, &advice.reason, width));
         if let Some(cost) = advice.cost {
             lines.extend(labelled(
@@ -135,13 +139,7 @@ fn advice(advice: &[Advice], width: usize) -> Vec<Line> {
     lines
 }
 
-fn effect(advice: &Advice) -> String {
-    let Some(saving) = advice.saving else {
-        return match advice.purpose {
-            Purpose::Provide => "provides what is missing".to_owned(),
-            Purpose::Shrink => "makes the log smaller".to_owned(),
-        };
-    };
+fn effect(saving: &Saving) -> String {
     let of = match saving.of {
         SavedOf::StoredBytes => "of the file",
         SavedOf::DecodedBytes => "of the text",

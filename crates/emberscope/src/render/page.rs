@@ -137,6 +137,24 @@ pub(crate) fn labelled(label: Line, tone: Tone, text: &str, width: usize) -> Vec
     lines
 }
 
+/// A label, then items set apart by dots, which go on below the first; an item is never broken.
+pub(crate) fn items(label: Line, tone: Tone, items: &[String], width: usize) -> Vec<Line> {
+    let indent = label.width();
+    let room = width.saturating_sub(indent).max(20);
+    let mut texts: Vec<String> = Vec::new();
+    for item in items {
+        match texts.last_mut() {
+            Some(text) if width_of(text) + 3 + width_of(item) <= room => {
+                text.push_str(" · ");
+                text.push_str(item);
+            }
+            _ => texts.push(item.clone()),
+        }
+    }
+    let starts = std::iter::once(label).chain(std::iter::repeat_with(|| Line::default().padded(indent)));
+    starts.zip(texts).map(|(start, text)| start.and(tone, text)).collect()
+}
+
 /// Where a column's text stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Align {

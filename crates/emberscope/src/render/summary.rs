@@ -1,6 +1,6 @@
 //! The summary of a run on one screen.
 
-use super::page::{Align, Line, Tone, bar, beside, labelled, table};
+use super::page::{Align, Line, Tone, bar, beside, items, table};
 use super::{join, title, trust};
 use crate::format::{
     NOT_MEASURED, bytes, count, counted, duration, instant, nanos, plain, share_of, signed_count,
@@ -12,7 +12,7 @@ use emberscope_model::summary::{ApplicationSummary, Summary, Totals, Work};
 /// A summary as text.
 pub(crate) fn text(summary: &Summary, look: Look, is_first: bool) -> String {
     let mut lines = head(&summary.application, &summary.trust.engine, look.width);
-    lines.extend(labelled(Line::default(), Tone::Plain, &counts(&summary.totals), look.width));
+    lines.extend(items(Line::default(), Tone::Plain, &counts(&summary.totals), look.width));
     lines.push(Line::default());
     let middle = look.width.div_ceil(2);
     let bars = (look.width >= 100).then_some(12);
@@ -50,23 +50,20 @@ fn head(application: &ApplicationSummary, engine: &str, width: usize) -> Vec<Lin
     if let Some(attempt) = &application.attempt_id {
         parts.push(format!("attempt {}", plain(attempt)));
     }
-    parts.push(
-        application
-            .start_time_ms
-            .map_or_else(|| "start unknown".to_owned(), |at| format!("from {}", instant(at))),
-    );
-    parts.push(
-        application
-            .duration_ms
-            .map_or_else(|| "duration unknown".to_owned(), |ms| format!("for {}", duration(ms))),
-    );
+    let start = application
+        .start_time_ms
+        .map_or_else(|| "start unknown".to_owned(), |at| format!("from {}", instant(at)));
+    let duration = application
+        .duration_ms
+        .map_or_else(|| "duration unknown".to_owned(), |ms| format!("for {}", duration(ms)));
+    parts.push(format!("{start} {duration}"));
     let mut lines = vec![title(application.name.as_deref(), application.id.as_deref(), status, width)];
-    lines.extend(labelled(Line::default(), Tone::Plain, &parts.join(" · "), width));
+    lines.extend(items(Line::default(), Tone::Plain, &parts, width));
     lines
 }
 
 /// What there was of everything; what there was none of is left out, but for the main counts.
-fn counts(totals: &Totals) -> String {
+fn counts(totals: &Totals) -> Vec<String> {
     let with = |text: String, extras: &[(u64, &str)]| {
         let extras: Vec<String> = extras
             .iter()
@@ -101,7 +98,7 @@ fn counts(totals: &Totals) -> String {
         let plural = if totals.sql_executions == 1 { "y" } else { "ies" };
         parts.push(format!("{} SQL quer{plural}", count(totals.sql_executions)));
     }
-    parts.join(" · ")
+    parts
 }
 
 /// A row: label, value, its share of a whole, and a bar of it where there is room.
@@ -211,7 +208,6 @@ fn lost_causes(totals: &Totals, width: usize) -> Vec<Line> {
     causes.sort_by_key(|(_, ms)| std::cmp::Reverse(*ms));
     let causes: Vec<String> =
         causes.iter().map(|(cause, ms)| format!("{} {}", cause.replace('_', " "), duration(*ms))).collect();
-    let text =
-        format!("{} of attempts that did not count: {}", duration(lost.attempt_time_ms), causes.join(" · "));
-    labelled(Line::text(Tone::Warn, "  lost "), Tone::Plain, &text, width)
+    let label = format!("  lost {} of attempts: ", duration(lost.attempt_time_ms));
+    items(Line::text(Tone::Warn, label), Tone::Plain, &causes, width)
 }

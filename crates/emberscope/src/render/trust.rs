@@ -1,6 +1,6 @@
 //! How far the numbers can be trusted, in words.
 
-use super::page::{Line, Tone, labelled};
+use super::page::{Line, Tone, items, labelled};
 use crate::format::{bytes, count, counted, plain, share};
 use emberscope_model::trust::{FileStatus, Trust};
 
@@ -11,40 +11,38 @@ const TOLD: usize = 4;
 /// The lines of the trust block: one where all is well, one more for everything that is not.
 pub(super) fn lines(trust: &Trust, width: usize) -> Vec<Line> {
     let concerns = concerns(trust);
-    let (tone, verdict) =
-        if concerns.is_empty() { (Tone::Good, "complete") } else { (Tone::Warn, "see below") };
+    let is_whole = trust.is_complete() && trust.coverage.stages.is_empty();
+    let (tone, verdict) = match (is_whole, concerns.is_empty()) {
+        (true, true) => (Tone::Good, "complete"),
+        (true, false) => (Tone::Warn, "with notes"),
+        (false, _) => (Tone::Warn, "not whole"),
+    };
     let label = Line::text(Tone::Strong, LABEL).and(tone, verdict).and(Tone::Plain, "  ");
-    let mut lines = labelled(label, Tone::Plain, &what_was_read(trust), width);
+    let mut lines = items(label, Tone::Plain, &what_was_read(trust), width);
     for concern in concerns {
         lines.extend(labelled(Line::text(Tone::Warn, "  ! "), Tone::Plain, &concern, width));
     }
     lines
 }
 
-fn what_was_read(trust: &Trust) -> String {
+fn what_was_read(trust: &Trust) -> Vec<String> {
     let mut codecs: Vec<&str> = trust.files.iter().map(|file| file.codec.as_str()).collect();
     codecs.sort_unstable();
     codecs.dedup();
     let stored: u64 = trust.files.iter().map(|file| file.bytes).sum();
     let decoded: u64 = trust.files.iter().map(|file| file.decoded_bytes).sum();
-    let mut parts = vec![
-        format!("{} {}", counted(trust.files.len() as u64, "file"), codecs.join("+")),
-        bytes(stored as i64),
-    ];
+    let mut size = format!("{} {}", codecs.join("+"), bytes(stored as i64));
     if decoded != stored {
-        parts[1].push_str(&format!(" ({} of text)", bytes(decoded as i64)));
+        size.push_str(&format!(" → {}", bytes(decoded as i64)));
     }
-    parts.push(counted(trust.lines, "line"));
-    parts.push(match trust.coverage.ratio {
-        Some(ratio) => format!(
-            "tasks {} of {} ({})",
-            count(trust.coverage.tasks_seen),
-            count(trust.coverage.tasks_expected),
-            share(ratio)
-        ),
+    let (seen, expected) = (trust.coverage.tasks_seen, trust.coverage.tasks_expected);
+    let tasks = match trust.coverage.ratio {
+        Some(_) if seen == expected && seen > 1 => format!("all {} tasks", count(expected)),
+        Some(_) if seen == expected => "the only task".to_owned(),
+        Some(ratio) => format!("{} of {} ({})", count(seen), counted(expected, "task"), share(ratio)),
         None => "no tasks".to_owned(),
-    });
-    parts.join(" · ")
+    };
+    vec![counted(trust.files.len() as u64, "file"), size, counted(trust.lines, "line"), tasks]
 }
 
 /// Everything that is not complete or not as the log has it.
