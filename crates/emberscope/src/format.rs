@@ -81,7 +81,7 @@ pub(crate) fn counted(number: u64, noun: &str) -> String {
 pub(crate) fn share(share: f64) -> String {
     if share > 0.0 && share < 0.005 {
         "<1 %".to_owned()
-    } else if share < 1.0 && share >= 0.995 {
+    } else if (0.995..1.0).contains(&share) {
         ">99 %".to_owned()
     } else {
         format!("{:.0} %", share * 100.0)

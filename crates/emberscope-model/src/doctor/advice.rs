@@ -73,8 +73,8 @@ pub struct Advice {
 
 /// Savings below this share are not worth a setting.
 const WORTHWHILE: f64 = 0.01;
-/// Savings that cost readable text have to be larger.
-const WORTH_LESS_TEXT: f64 = 0.05;
+/// Savings that cost evidence have to be larger.
+const WORTH_LESS_EVIDENCE: f64 = 0.05;
 /// A single log file above this size is better rolled.
 const LARGE_FILE_BYTES: u64 = 256 << 20;
 
@@ -239,10 +239,12 @@ impl Advisor<'_> {
         if let Some(updates) = updates.filter(|_| is_on) {
             let cached = self.run.storage.rdds.values().any(is_cached);
             let cost = if cached { "cached blocks can no longer be followed" } else { "nothing was cached" };
+            let saving = self.saving(updates.lines.bytes, Basis::Measured);
             self.shrink(
                 SETTING,
                 "false",
-                self.saving(updates.lines.bytes, Basis::Measured),
+                // Somebody wanted to follow the cache; only a log full of updates says otherwise.
+                saving.filter(|saving| !cached || saving.share >= WORTH_LESS_EVIDENCE),
                 format!("{} block updates are logged", updates.lines.count),
                 Some(cost),
             );
@@ -259,13 +261,12 @@ impl Advisor<'_> {
     fn plans(&mut self) {
         let plans = self.census.plan_texts;
         let mode = self.logged("spark.sql.ui.explainMode").unwrap_or("formatted").to_ascii_lowercase();
-        // Shorter texts are worth something only where they weigh.
         let saving = self.saving(plans.details.bytes, Basis::AtMost);
         if self.is_since((3, 1)) && mode == "formatted" {
             self.shrink(
                 "spark.sql.ui.explainMode",
                 "simple",
-                saving.filter(|saving| saving.share >= WORTH_LESS_TEXT),
+                saving.filter(|saving| saving.share >= WORTH_LESS_EVIDENCE),
                 format!("{} plan texts list the details of every operator", plans.all.count),
                 Some("plan texts no longer list inputs and arguments of operators one by one"),
             );

@@ -129,12 +129,14 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
 /// A label, then text that goes on below itself.
 pub(crate) fn labelled(label: Line, tone: Tone, text: &str, width: usize) -> Vec<Line> {
     let indent = label.width();
-    let mut lines = Vec::new();
-    for (at, part) in wrap(text, width.saturating_sub(indent).max(20)).into_iter().enumerate() {
-        let start = if at == 0 { label.clone() } else { Line::default().padded(indent) };
-        lines.push(start.and(tone, part));
-    }
-    lines
+    hung(label, tone, wrap(text, width.saturating_sub(indent).max(20)))
+}
+
+/// A label before the first of several texts, the others below it.
+fn hung(label: Line, tone: Tone, texts: Vec<String>) -> Vec<Line> {
+    let indent = label.width();
+    let starts = std::iter::once(label).chain(std::iter::repeat_with(|| Line::default().padded(indent)));
+    starts.zip(texts).map(|(start, text)| start.and(tone, text)).collect()
 }
 
 /// A label, then items set apart by dots, which go on below the first; an item is never broken.
@@ -151,8 +153,7 @@ pub(crate) fn items(label: Line, tone: Tone, items: &[String], width: usize) -> 
             _ => texts.push(item.clone()),
         }
     }
-    let starts = std::iter::once(label).chain(std::iter::repeat_with(|| Line::default().padded(indent)));
-    starts.zip(texts).map(|(start, text)| start.and(tone, text)).collect()
+    hung(label, tone, texts)
 }
 
 /// Where a column's text stands.
