@@ -45,6 +45,9 @@ pub struct MemberEnd {
     pub raw_bytes: u64,
     /// Bytes after decompression.
     pub decoded_bytes: u64,
+    /// Hash (xxh3) of the decoded bytes of all members up to this one's end. Copies of a log agree in
+    /// it whatever their name and codec.
+    pub content_hash: u64,
 }
 
 /// A line that could not be read.

@@ -6,6 +6,7 @@
 
 pub mod archive;
 pub mod block;
+pub mod census;
 pub mod codec;
 pub mod columns;
 pub mod cursor;

@@ -9,7 +9,9 @@ use crate::codec::{Decoder, StreamEnd};
 use crate::elide::Elider;
 use crate::source::Member;
 use std::collections::BTreeMap;
+use std::hash::Hasher;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use twox_hash::XxHash3_64;
 
 /// How to read.
 #[derive(Clone, Copy, Debug)]
@@ -142,6 +144,7 @@ struct Reader<'a> {
     carry: Vec<u8>,
     seq: u64,
     finished_bytes: u64,
+    content: XxHash3_64,
 }
 
 impl<'a> Reader<'a> {
@@ -154,6 +157,7 @@ impl<'a> Reader<'a> {
             carry: Vec::new(),
             seq: 0,
             finished_bytes: 0,
+            content: XxHash3_64::new(),
         }
     }
 
@@ -185,7 +189,13 @@ impl<'a> Reader<'a> {
     fn unreadable_member(&mut self, reason: &str) -> Block {
         let end = StreamEnd::Corrupt { reason: reason.to_owned() };
         let mut block = self.block(Vec::new(), 0, 0);
-        block.member_end = Some(MemberEnd { end, codec: None, raw_bytes: 0, decoded_bytes: 0 });
+        block.member_end = Some(MemberEnd {
+            end,
+            codec: None,
+            raw_bytes: 0,
+            decoded_bytes: 0,
+            content_hash: self.content.finish(),
+        });
         block
     }
 
@@ -213,7 +223,10 @@ impl<'a> Reader<'a> {
             }
             match decoder.read(&mut buffer[len..]) {
                 0 => return self.last_block(&decoder, buffer, len, 0),
-                n => len += n,
+                n => {
+                    self.content.write(&buffer[len..len + n]);
+                    len += n;
+                }
             }
         }
     }
@@ -226,6 +239,7 @@ impl<'a> Reader<'a> {
             codec: Some(decoder.codec()),
             raw_bytes: decoder.raw_bytes(),
             decoded_bytes: decoder.decoded_bytes(),
+            content_hash: self.content.finish(),
         });
         block
     }
@@ -242,6 +256,7 @@ impl<'a> Reader<'a> {
                 let len = line.len();
                 return self.last_block(&decoder, line, len, 1);
             }
+            self.content.write(&buffer[..n]);
             if let Some(newline) = memchr::memchr(b'\n', &buffer[..n]) {
                 elider.feed(&buffer[..newline]);
                 self.carry.extend_from_slice(&buffer[newline + 1..n]);

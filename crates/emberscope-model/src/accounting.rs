@@ -83,7 +83,8 @@ pub(crate) fn assign_useful(stages: &mut [StageAttempt], trust: &mut Trust) {
         start = end;
     }
     if uncovered > 0 {
-        trust.notes.push(format!("{uncovered} partitions have no attempt whose output counted"));
+        let partitions = if uncovered == 1 { "partition has" } else { "partitions have" };
+        trust.notes.push(format!("{uncovered} {partitions} no attempt whose output counted"));
     }
     count_clamped(stages, trust);
 }

@@ -9,6 +9,7 @@ pub mod blobs;
 pub mod builder;
 pub mod config;
 pub mod distribution;
+pub mod doctor;
 pub mod engine;
 pub mod failures;
 pub mod intervals;

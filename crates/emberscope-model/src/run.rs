@@ -17,6 +17,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Run {
     /// Where it was read from.
     pub source: String,
+    /// Hash of the decoded log, by which a copy is known; `None` before any file was read to its end.
+    pub content_hash: Option<u64>,
     /// Identity, times and outcome.
     pub application: Application,
     /// Properties of the driver; of several updates the last one.
@@ -51,6 +53,18 @@ pub struct Run {
     pub blobs: BlobStore,
     /// What was read and what was not.
     pub trust: Trust,
+}
+
+/// Application, attempt and content of a log. The same attempt may be read from different evidence (a
+/// log cut short, then the whole one), so that content is part of it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunIdentity {
+    /// Application id.
+    pub application_id: Option<String>,
+    /// Attempt id.
+    pub attempt_id: Option<String>,
+    /// Hash of the decoded log.
+    pub content_hash: Option<u64>,
 }
 
 /// How an application ended.
@@ -303,6 +317,15 @@ impl Run {
     /// The text behind a blob; `None` when it cannot be read back.
     pub fn blob_text(&self, place: BlobRef) -> Option<String> {
         String::from_utf8(self.blobs.get(place).ok()?).ok()
+    }
+
+    /// What tells this run from others: two runs with equal identities are copies of one log.
+    pub fn identity(&self) -> RunIdentity {
+        RunIdentity {
+            application_id: self.application.id.clone(),
+            attempt_id: self.application.attempt_id.clone(),
+            content_hash: self.content_hash,
+        }
     }
 
     /// Bytes that task attempts occupy.

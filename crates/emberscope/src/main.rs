@@ -1,27 +1,29 @@
-//! The command line.
-use emberscope_log::block::ParseOptions;
-use emberscope_log::scan::ScanOptions;
+//! `emberscope`: performance forensics for Apache Spark.
+//!
+//! From arguments to an exit code. Nothing here analyses: what is typed ([`cli`]) becomes calls of the
+//! model, and what the model says is shown ([`render`], [`output`]).
 
+mod cli;
+mod commands;
+mod exit;
+mod format;
+mod inputs;
+mod messages;
+mod output;
+mod progress;
+mod render;
+
+use std::process::ExitCode;
+
+/// Parsing allocates many small values on several threads at once, where the system's allocator
+/// (glibc, and musl much more so) loses time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-#[expect(clippy::print_stdout, reason = "output")]
-fn main() -> anyhow::Result<()> {
-    for path in std::env::args().skip(1) {
-        let found = emberscope_log::source::discover(&path)?;
-        for skipped in &found.skipped {
-            println!("{skipped:?}");
-        }
-        for source in &found.runs {
-            let run = emberscope_model::load::load(
-                source,
-                ScanOptions::default(),
-                ParseOptions::default(),
-                &|_| {},
-            );
-            let summary = emberscope_model::summary::summarize(&run);
-            println!("{}", serde_json::to_string(&summary)?);
-        }
-    }
-    Ok(())
+fn main() -> ExitCode {
+    let exit = match cli::parse().and_then(commands::run) {
+        Ok(exit) => exit,
+        Err(error) => exit::of_error(&error),
+    };
+    ExitCode::from(exit.code())
 }

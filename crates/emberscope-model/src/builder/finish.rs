@@ -43,6 +43,7 @@ impl RunBuilder {
 
         let mut run = Run {
             source: std::mem::take(&mut self.source.label),
+            content_hash: self.content_hash,
             application,
             environment,
             jobs,

@@ -67,6 +67,7 @@ pub struct RunBuilder {
     task_threads: Vec<TaskThread>,
     strings: StringTable,
     blobs: BlobStore,
+    content_hash: Option<u64>,
     elided_lines: u64,
     non_integer_updates: u64,
 }
@@ -150,6 +151,7 @@ impl RunBuilder {
     }
 
     fn end_member(&mut self, end: &MemberEnd, truncated_tail: bool) {
+        self.content_hash = Some(end.content_hash);
         let path = self.member_name();
         if truncated_tail {
             self.trust.truncated_tail = true;

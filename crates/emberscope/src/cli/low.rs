@@ -1,0 +1,126 @@
+//! Arguments as typed. Doc comments are the help text.
+
+use clap::builder::Styles;
+use clap::builder::styling::{AnsiColor, Effects};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
+use std::path::PathBuf;
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Yellow.on_default().effects(Effects::BOLD))
+    .usage(AnsiColor::Yellow.on_default().effects(Effects::BOLD))
+    .literal(AnsiColor::Cyan.on_default());
+
+const EXAMPLES: &str = "\
+Examples:
+  emberscope summary app-20240101-0001.zstd     what the run was, on one screen
+  emberscope summary --json logs/ > runs.jsonl  all runs below a directory
+  emberscope doctor app-20240101-0001.zstd      what fills the log or is missing
+
+A SOURCE is a log file, a directory (a rolled log, or a tree of logs), a zip
+archive of the History Server, or `-`. Codecs (zstd, lz4, snappy, lzf, gzip)
+are told by content.
+
+Exit codes:
+  0 done    1 internal error    2 usage    3 no input usable
+  4 partial, with --strict";
+
+/// Performance forensics for Apache Spark: where the time of a run went, from its event log.
+#[derive(Debug, Parser)]
+#[command(name = "emberscope", version, styles = STYLES, after_help = EXAMPLES, max_term_width = 100)]
+pub(super) struct LowArgs {
+    #[command(subcommand)]
+    pub(super) command: LowCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum LowCommand {
+    /// What a run was: times, work, executors, and how far the numbers can be trusted
+    #[command(after_help = "\
+Examples:
+  emberscope summary app-20240101-0001.zstd
+  emberscope summary --json logs/ | jq '.totals.driver_only_ms'
+  hdfs dfs -cat /logs/app-1.lz4 | emberscope summary -
+  emberscope summary --strict --out summary.json --json app-1
+
+`useful` is the work of the attempts that counted, `all work` that of all
+attempts, `lost` the difference: failed and killed attempts, losing speculative
+copies, stages run again. What the log does not hold is `not measured`, in JSON
+null, and never 0.")]
+    Summary(ShowArgs),
+    /// What fills a log, what it lacks, and which Spark setting would change that
+    #[command(after_help = "\
+Examples:
+  emberscope doctor app-20240101-0001.zstd
+  emberscope doctor --format json app-1 | jq '.advice[].setting'
+
+Savings are measured in this log or estimated from a part of it, and say which.
+Only settings that the log's Spark version has, and that are not in effect
+already, are proposed.")]
+    Doctor(ShowArgs),
+    /// Print a completion script for a shell
+    #[command(after_help = "\
+Examples:
+  emberscope completions bash > ~/.local/share/bash-completion/completions/emberscope
+  emberscope completions zsh > ~/.zfunc/_emberscope
+  emberscope completions fish > ~/.config/fish/completions/emberscope.fish")]
+    Completions {
+        /// Shell to complete for
+        shell: Shell,
+    },
+    /// Print the manual page, or write one for each command
+    #[command(after_help = "\
+Examples:
+  emberscope man | man -l -
+  emberscope man --out /usr/local/share/man/man1")]
+    Man {
+        /// Directory for the pages of all commands
+        #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+        out: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ShowArgs {
+    #[command(flatten)]
+    pub(super) source: SourceArgs,
+    /// Form of the output; JSON is one object per run and line
+    #[arg(long, value_name = "FORMAT", help_heading = "Output")]
+    pub(super) format: Option<FormatName>,
+    /// The same as `--format json`
+    #[arg(long, help_heading = "Output")]
+    pub(super) json: bool,
+    /// Write to a file, which appears when it is whole
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(super) out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum FormatName {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct SourceArgs {
+    /// Event log: file, directory, zip archive, or `-` for standard input
+    #[arg(required = true, value_name = "SOURCE", value_hint = ValueHint::AnyPath)]
+    pub(super) sources: Vec<String>,
+    /// Exit with 4 unless everything named was read, whole
+    #[arg(long, help_heading = "Reading")]
+    pub(super) strict: bool,
+    /// Threads that read and parse [default: one per core, at most 16]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256), help_heading = "Reading")]
+    pub(super) threads: Option<u16>,
+    /// Bytes that are parsed at a time
+    #[arg(long, value_name = "BYTES", hide = true, value_parser = clap::value_parser!(u32).range(1..=(1 << 30)))]
+    pub(super) chunk_size: Option<u32>,
+    /// No progress bar
+    #[arg(long, help_heading = "Reading")]
+    pub(super) no_progress: bool,
+    /// Only results and errors: no progress bar, no word on paths that were skipped
+    #[arg(long, short, help_heading = "Reading")]
+    pub(super) quiet: bool,
+}

@@ -1,0 +1,147 @@
+//! The command line: what was typed ([`low`]) and what it means ([`Command`]).
+
+mod low;
+
+use crate::exit::{Exit, UsageError};
+use clap::{CommandFactory, Parser};
+use clap_complete::Shell;
+use emberscope_log::scan::ScanOptions;
+use low::{FormatName, LowArgs, LowCommand, ShowArgs, SourceArgs};
+use std::path::PathBuf;
+
+/// What to do.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// Tell what runs were.
+    Summary(ShowOptions),
+    /// Tell what fills logs.
+    Doctor(ShowOptions),
+    /// Print a completion script.
+    Completions(Shell),
+    /// Print the manual page, or write all of them into a directory.
+    Man(Option<PathBuf>),
+    /// Help, version or a usage error, already told.
+    Told(Exit),
+}
+
+/// What a command that shows runs needs to know.
+#[derive(Debug)]
+pub(crate) struct ShowOptions {
+    /// What to read.
+    pub(crate) reading: Reading,
+    /// How to write.
+    pub(crate) format: Format,
+    /// Where to; `None` is standard output.
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// What to read and how.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    /// As typed.
+    pub(crate) sources: Vec<String>,
+    /// Threads and blocks.
+    pub(crate) scan: ScanOptions,
+    /// Whether reading only a part is a failure.
+    pub(crate) strict: bool,
+    /// Whether progress may be shown.
+    pub(crate) progress: bool,
+    /// Whether only errors are told.
+    pub(crate) quiet: bool,
+}
+
+/// A form of output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// For people.
+    Text,
+    /// For programs: one object per run and line.
+    Json,
+}
+
+/// The definition of the command line, for help, completions and manual pages.
+pub(crate) fn command() -> clap::Command {
+    LowArgs::command()
+}
+
+/// Reads the process's arguments.
+pub(crate) fn parse() -> anyhow::Result<Command> {
+    match LowArgs::try_parse() {
+        Ok(args) => mean(args),
+        Err(told) => {
+            told.print()?;
+            Ok(Command::Told(if told.use_stderr() { Exit::Usage } else { Exit::Done }))
+        }
+    }
+}
+
+fn mean(args: LowArgs) -> anyhow::Result<Command> {
+    Ok(match args.command {
+        LowCommand::Summary(args) => Command::Summary(show_options(args)?),
+        LowCommand::Doctor(args) => Command::Doctor(show_options(args)?),
+        LowCommand::Completions { shell } => Command::Completions(shell),
+        LowCommand::Man { out } => Command::Man(out),
+    })
+}
+
+fn show_options(args: ShowArgs) -> anyhow::Result<ShowOptions> {
+    let format = match (args.json, args.format) {
+        (true, Some(FormatName::Text)) => {
+            let message = "`--json` and `--format text` contradict each other".to_owned();
+            return Err(UsageError { message, hint: "leave one of them out" }.into());
+        }
+        (true, _) | (_, Some(FormatName::Json)) => Format::Json,
+        (false, _) => Format::Text,
+    };
+    Ok(ShowOptions { reading: reading(args.source)?, format, out: args.out })
+}
+
+fn reading(args: SourceArgs) -> anyhow::Result<Reading> {
+    if args.sources.iter().filter(|source| *source == "-").count() > 1 {
+        let message = "standard input (`-`) can be read only once".to_owned();
+        return Err(UsageError { message, hint: "name it once" }.into());
+    }
+    let mut scan = ScanOptions::default();
+    if let Some(threads) = args.threads {
+        scan.threads = usize::from(threads);
+    }
+    if let Some(bytes) = args.chunk_size {
+        scan.block_bytes = bytes as usize;
+    }
+    Ok(Reading {
+        sources: args.sources,
+        scan,
+        strict: args.strict,
+        progress: !args.no_progress && !args.quiet,
+        quiet: args.quiet,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meant(args: &[&str]) -> anyhow::Result<Command> {
+        mean(LowArgs::try_parse_from([&["emberscope"], args].concat())?)
+    }
+
+    #[test]
+    fn definition_is_sound() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn formats() {
+        let format = |args: &[&str]| match meant(&[&["summary", "log"], args].concat()) {
+            Ok(Command::Summary(options)) => Some(options.format),
+            _ => None,
+        };
+        assert_eq!(format(&[]), Some(Format::Text));
+        assert_eq!(format(&["--json"]), Some(Format::Json));
+        assert_eq!(format(&["--format", "json"]), Some(Format::Json));
+        assert_eq!(format(&["--json", "--format", "json"]), Some(Format::Json));
+        assert_eq!(format(&["--json", "--format", "text"]), None);
+        assert_eq!(format(&["--format", "yaml"]), None);
+        assert_eq!(format(&["--threads", "0"]), None);
+    }
+}

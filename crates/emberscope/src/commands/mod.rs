@@ -1,0 +1,20 @@
+//! One file per command.
+
+mod completions;
+mod doctor;
+mod man;
+mod summary;
+
+use crate::cli::Command;
+use crate::exit::Exit;
+
+/// Runs a command.
+pub(crate) fn run(command: Command) -> anyhow::Result<Exit> {
+    match command {
+        Command::Summary(options) => summary::run(&options),
+        Command::Doctor(options) => doctor::run(&options),
+        Command::Completions(shell) => completions::run(shell),
+        Command::Man(dir) => man::run(dir.as_deref()),
+        Command::Told(exit) => Ok(exit),
+    }
+}

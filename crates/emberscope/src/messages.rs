@@ -1,0 +1,54 @@
+//! What is said on standard error: errors, warnings, hints.
+
+use crate::format;
+use crate::render::page::{Line, Tone};
+use emberscope_log::source::{PathStatus, SkippedPath};
+use std::io::Write;
+
+/// Paths that are told one by one; a data lake's directory may hold thousands of others.
+const TOLD_PATHS: usize = 20;
+
+/// Prints an error.
+pub(crate) fn error(message: &str, hint: Option<&str>) {
+    say("error", Tone::Bad, message, hint);
+}
+
+/// Prints a warning.
+pub(crate) fn warning(message: &str, hint: Option<&str>) {
+    say("warning", Tone::Warn, message, hint);
+}
+
+/// Prints what is neither: something the reader should know and need not act on.
+pub(crate) fn note(message: &str, hint: Option<&str>) {
+    say("note", Tone::Accent, message, hint);
+}
+
+fn say(kind: &str, tone: Tone, message: &str, hint: Option<&str>) {
+    let colour = crate::output::colour_of(&std::io::stderr());
+    let mut lines = vec![Line::text(tone, kind).and(Tone::Plain, format!(": {}", format::plain(message)))];
+    if let Some(hint) = hint {
+        lines.push(Line::text(Tone::Accent, "  hint").and(Tone::Plain, format!(": {}", format::plain(hint))));
+    }
+    let mut stderr = std::io::stderr().lock();
+    for line in lines {
+        // With standard error closed there is nobody left to tell.
+        _ = writeln!(stderr, "{}", line.render(colour));
+    }
+}
+
+/// Tells what became of the paths that gave no run.
+pub(crate) fn skipped(paths: &[SkippedPath]) {
+    for path in paths.iter().take(TOLD_PATHS) {
+        let message = format!("{}: {}", path.path, path.reason);
+        match path.status {
+            PathStatus::Failed => warning(&message, path.hint.as_deref()),
+            PathStatus::Skipped | PathStatus::Empty => {
+                note(&format!("skipped {message}"), path.hint.as_deref());
+            }
+        }
+    }
+    let rest = paths.len().saturating_sub(TOLD_PATHS);
+    if rest > 0 {
+        note(&format!("skipped {} more", format::counted(rest as u64, "path")), None);
+    }
+}

@@ -1,0 +1,10 @@
+//! The binary as a user meets it: exit code, standard output, standard error.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod base;
+mod command;
+mod contract;
+mod doctor;
+mod inputs;
+mod summary;
