@@ -30,6 +30,8 @@ struct Held {
     launch_ms: i64,
     /// When its slot was free at the latest: result fetch left out.
     free_ms: i64,
+    /// Until when the executor certainly worked on it: deserializing and running.
+    worked_ms: i64,
     cpus: f64,
 }
 
@@ -59,7 +61,7 @@ pub fn occupancy(run: &Run) -> Occupancy {
         let lag = fit_lag(run, &executor_id, &mut held);
         let held_ms: f64 = held
             .iter()
-            .map(|task| ((task.free_ms - lag).max(task.launch_ms) - task.launch_ms) as f64 * task.cpus)
+            .map(|task| ((task.free_ms - lag).max(task.worked_ms) - task.launch_ms) as f64 * task.cpus)
             .sum();
         occupied = Some(occupied.unwrap_or(0) + held_ms.round() as i64);
         if lag > 0 {
@@ -79,6 +81,8 @@ fn held_slots(run: &Run) -> BTreeMap<String, Vec<Held>> {
         let executor = stage.tasks.column(TaskColumn::Executor);
         let getting_result = stage.tasks.column(TaskColumn::GettingResultTime);
         let statuses = stage.tasks.statuses();
+        let mut worked = stage.tasks.column_or(TaskColumn::ExecutorDeserializeTime, 0);
+        stage.tasks.for_each(TaskColumn::ExecutorRunTime, |row, run| worked[row] += run);
         stage.tasks.for_each(TaskColumn::FinishTime, |row, finish| {
             let (Some(launch), Some(executor)) = (launch[row], executor[row]) else { return };
             if statuses[row] == TaskStatus::Running {
@@ -86,7 +90,9 @@ fn held_slots(run: &Run) -> BTreeMap<String, Vec<Held>> {
             }
             let free_ms = getting_result[row].unwrap_or(finish).clamp(launch.min(finish), finish.max(launch));
             if let Some(held) = by_executor.get_mut(executor as usize) {
-                held.push(Held { launch_ms: launch, free_ms: free_ms.max(launch), cpus });
+                let free_ms = free_ms.max(launch);
+                let worked_ms = (launch + worked[row]).min(free_ms);
+                held.push(Held { launch_ms: launch, free_ms, worked_ms, cpus });
             }
         });
     }

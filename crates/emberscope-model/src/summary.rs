@@ -202,6 +202,17 @@ impl Work {
     }
 }
 
+impl Work {
+    /// A native engine spills and never tells Spark's task metrics: a total of 0 is no measurement.
+    fn forget_structural_zeros(&mut self) {
+        for spilled in [&mut self.memory_spilled_bytes, &mut self.disk_spilled_bytes] {
+            if *spilled == Some(0) {
+                *spilled = None;
+            }
+        }
+    }
+}
+
 /// Sums of all attempts and of the lost ones.
 struct WorkSums {
     all: Sums,
@@ -286,14 +297,19 @@ fn task_counts(run: &Run) -> TaskCounts {
 pub fn summarize(run: &Run) -> Summary {
     let application = &run.application;
     let mut sums = work_sums(run);
+    let mut slots = occupancy(run);
     if run.trust.coverage.tasks_expected == 0 {
         // Nothing ran, so every total is known.
         sums.all = [Some(0); N_TASK_COLUMNS];
         sums.useful = sums.all;
+        slots.occupied_core_ms = Some(0);
     }
-    let slots = occupancy(run);
-    let all_work = Work::of(&sums.all);
-    let useful = Work::of(&sums.useful);
+    let mut all_work = Work::of(&sums.all);
+    let mut useful = Work::of(&sums.useful);
+    if run.trust.engine != "spark" {
+        all_work.forget_structural_zeros();
+        useful.forget_structural_zeros();
+    }
     let mut lost = sums.lost;
     // Where anything was measured, lost is the rest, and 0 means that nothing was lost.
     lost.run_time_ms = all_work.run_time_ms.map(|all| all - useful.run_time_ms.unwrap_or(0));

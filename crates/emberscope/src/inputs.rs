@@ -36,7 +36,8 @@ pub(crate) fn for_each_run<T>(
             }
             seen.insert(run.identity(), run.source.clone());
             tally.runs += 1;
-            tally.is_partial |= !run.trust.is_complete();
+            // A log without an end is part of a run, however well it was read.
+            tally.is_partial |= !run.trust.is_complete() || !run.application.has_end;
             show(run, more)?;
         }
     }

@@ -15,11 +15,6 @@ mod render;
 
 use std::process::ExitCode;
 
-/// Parsing allocates many small values on several threads at once, where the system's allocator
-/// (glibc, and musl much more so) loses time.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let exit = match cli::parse().and_then(commands::run) {
         Ok(exit) => exit,

@@ -253,6 +253,7 @@ impl RunBuilder {
         if unknown > 0 {
             trust.notes.push(format!("{unknown} driver-side metric updates belong to no node of their plan"));
         }
+        trust.notes.extend(distant_end(run));
         if trust.compacted {
             trust.notes.push(
                 "Spark compacted this log: events of finished jobs were removed, so totals are too low"
@@ -447,6 +448,26 @@ fn sorted_executors(executors: BTreeMap<String, Executor>) -> Vec<Executor> {
     let mut executors: Vec<Executor> = executors.into_values().collect();
     executors.sort_by_key(|executor| executor.id.parse::<u64>().map_or((1, 0), |number| (0, number)));
     executors
+}
+
+/// A word on an estimated end that lies far from all work: one event with a wrong clock is enough.
+fn distant_end(run: &Run) -> Option<String> {
+    if run.application.has_end {
+        return None;
+    }
+    let jobs = run.jobs.iter().flat_map(|job| [job.start_ms, job.end_ms]);
+    let stages = run.stages.iter().flat_map(|stage| [stage.completed_ms, stage.last_finish_ms]);
+    let queries = run.sql_executions.iter().flat_map(|execution| [execution.start_ms, execution.end_ms]);
+    let last_work = jobs.chain(stages).chain(queries).flatten().max()?;
+    let (start, end) = (run.application.start_ms?, run.application.end_ms?);
+    let idle = end - last_work;
+    let is_distant = idle > 24 * 3_600_000 && idle > 10 * (last_work - start).max(0);
+    is_distant.then(|| {
+        format!(
+            "the end is taken from an event {} days after the last job, stage or task; its clock may be wrong",
+            idle / (24 * 3_600_000)
+        )
+    })
 }
 
 /// Driver-side updates of accumulators that no version of the plan names.

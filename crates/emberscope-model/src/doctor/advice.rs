@@ -237,7 +237,7 @@ impl Advisor<'_> {
         let updates = self.census.events.get("SparkListenerBlockUpdated");
         let is_on = self.is_on(SETTING, false);
         if let Some(updates) = updates.filter(|_| is_on) {
-            let cached = self.run.storage.rdds.values().any(is_cached);
+            let cached = self.run.storage.cached.values().any(is_cached);
             let cost = if cached { "cached blocks can no longer be followed" } else { "nothing was cached" };
             let saving = self.saving(updates.lines.bytes, Basis::Measured);
             self.shrink(
@@ -249,7 +249,7 @@ impl Advisor<'_> {
                 Some(cost),
             );
         } else if !is_on && updates.is_none() {
-            let cached = self.run.storage.rdds.values().filter(|rdd| is_cached(rdd)).count();
+            let cached = self.run.storage.cached.values().filter(|rdd| is_cached(rdd)).count();
             if cached > 0 {
                 let rdds = if cached == 1 { "1 RDD is".to_owned() } else { format!("{cached} RDDs are") };
                 let reason = format!("{rdds} cached, and the log does not tell what stayed in the cache");
@@ -326,6 +326,6 @@ impl Advisor<'_> {
     }
 }
 
-fn is_cached(rdd: &crate::storage::Rdd) -> bool {
+fn is_cached(rdd: &crate::storage::CachedRdd) -> bool {
     rdd.storage_level.use_memory || rdd.storage_level.use_disk
 }

@@ -477,3 +477,39 @@ fn stage_of_a_running_job_stays_open() {
     assert_eq!((run.stages[0].status, run.stages[0].completed_ms), (StageStatus::Active, None));
     assert_eq!(run.stages[0].tasks.column(TaskColumn::FinishTime), [Some(3100)]);
 }
+
+#[test]
+fn a_slot_is_held_at_least_as_long_as_its_task_runs() {
+    for name in crate::fixtures::names() {
+        let run = load(
+            &crate::fixtures::fixture_source(&name),
+            crate::base::options(),
+            ParseOptions::default(),
+            &|_| {},
+        );
+        let executors = summarize(&run).totals.executors;
+        // A task that uses several cores, or part of one, is the exception.
+        if !name.starts_with("resource-profiles") {
+            assert!(executors.occupied_core_ms >= executors.busy_core_ms, "{name} {executors:?}");
+        }
+    }
+}
+
+#[test]
+fn a_native_engine_leaves_spill_unmeasured() {
+    let mut log = lines();
+    log[6]["Task Metrics"]["Memory Bytes Spilled"] = json!(0);
+    assert_eq!(summary_of(text(&log)).totals.useful.memory_spilled_bytes, Some(0));
+    log.push(json!({"Event": "SparkListenerEnvironmentUpdate",
+        "Spark Properties": {"spark.plugins": "org.apache.gluten.GlutenPlugin"}}));
+    assert_eq!(summary_of(text(&log)).totals.useful.memory_spilled_bytes, None);
+}
+
+#[test]
+fn one_wrong_clock_is_told() {
+    let mut log = lines();
+    log.pop();
+    log.push(json!({"Event": "SparkListenerExecutorRemoved", "Timestamp": 3_000_000_000_i64, "Executor ID": "1", "Removed Reason": ""}));
+    let notes = summary_of(text(&log)).trust.notes;
+    assert!(notes.iter().any(|note| note.contains("34 days after")), "{notes:?}");
+}
