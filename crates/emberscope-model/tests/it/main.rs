@@ -9,6 +9,7 @@
 mod base;
 mod dump;
 mod fixtures;
+mod footprint;
 mod identity;
 mod laws;
 mod oddities;
