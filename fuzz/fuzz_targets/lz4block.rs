@@ -1,8 +1,6 @@
 #![no_main]
 
-mod shared;
+#[path = "../checks.rs"]
+mod checks;
 
-use emberscope_log::codec::Codec;
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|data: &[u8]| shared::check(data, Codec::Lz4Block));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| checks::lz4block(data));

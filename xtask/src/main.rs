@@ -1,2 +1,46 @@
-//! The project's chores.
-fn main() {}
+//! The project's chores: `cargo xtask <command>`.
+//!
+//! One command per file. What CI runs is not here but in its own script; `full` runs the rest.
+
+// These commands exist to print.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod bench;
+mod fixtures;
+mod full;
+mod fuzz;
+mod referee;
+mod run;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "The project's chores")]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Measure Emberscope and Spark's History Server on logs of about 1 GB
+    Bench(bench::Args),
+    /// Run the fuzz targets, and keep small corpora of what they found
+    Fuzz(fuzz::Args),
+    /// Make the fixtures again with real Spark
+    Fixtures(fixtures::Args),
+    /// Record again what Spark's History Server answers about the fixtures
+    Referee(referee::Args),
+    /// Run everything that CI does not: fixtures, referee, fuzz, bench
+    Full(full::Args),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Args::parse().command {
+        Command::Bench(args) => bench::run(&args),
+        Command::Fuzz(args) => fuzz::run(&args),
+        Command::Fixtures(args) => fixtures::run(&args),
+        Command::Referee(args) => referee::run(&args),
+        Command::Full(args) => full::run(&args),
+    }
+}

@@ -160,7 +160,8 @@ impl<'a> Cursor<'a> {
         if digits == 0 || digits > 18 || matches!(next, b'.' | b'e' | b'E') {
             return None;
         }
-        if digits > 1 && rest[0] == b'0' {
+        // JSON has no leading zeros, and `-0` is a float to serde: let it decide.
+        if rest[0] == b'0' && (digits > 1 || negative) {
             return None;
         }
         self.at += digits;
@@ -355,6 +356,8 @@ mod tests {
             ("1.5,", None),
             ("1e3,", None),
             ("01,", None),
+            ("-0,", None),
+            ("-01,", None),
             ("-,", None),
             ("\"1\",", None),
             ("", None),

@@ -6,4 +6,5 @@
     reason = "tests fail by panicking and tell what they skip"
 )]
 
+mod corpora;
 mod roads;

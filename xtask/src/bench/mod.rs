@@ -1,0 +1,106 @@
+//! `cargo xtask bench`: how fast Emberscope and Spark's History Server read the same large log.
+//!
+//! The logs are made once, by real Spark (`logs`), and kept. Both programs start cold (a new process)
+//! on a file that the page cache holds, and take turns, so that noise of the machine hits both.
+
+mod logs;
+mod ours;
+mod report;
+mod server;
+mod usage;
+
+use crate::run;
+use anyhow::Result;
+use logs::Log;
+use report::Row;
+use std::path::PathBuf;
+
+/// Runs of each program when not told otherwise.
+pub(crate) const DEFAULT_RUNS: usize = 3;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// What to measure; everything when left out
+    #[arg(long, value_enum)]
+    only: Vec<Part>,
+    /// Runs of each program on each log
+    #[arg(long, default_value_t = DEFAULT_RUNS, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..1000))]
+    runs: usize,
+    /// Where the logs are made and kept [default: ~/.cache/emberscope/bench]
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
+    /// Seconds real Spark may take to make tasks; the rest is multiplied
+    #[arg(long, default_value_t = 480)]
+    spark_seconds: u64,
+}
+
+impl Args {
+    /// The whole benchmark with so many runs.
+    pub(crate) fn of_runs(runs: usize) -> Result<Args> {
+        Ok(Args { only: Vec::new(), runs, cache: None, spark_seconds: 480 })
+    }
+}
+
+/// A part of the benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    /// Emberscope on the plain log of many tasks
+    Plain,
+    /// Emberscope on the same log packed with zstd
+    Zstd,
+    /// Emberscope on the log of large plans
+    Plans,
+    /// The History Server on the logs of many tasks
+    Server,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let wants = |part| args.only.is_empty() || args.only.contains(&part);
+    let only_server = args.only == [Part::Server];
+    let cache = match &args.cache {
+        Some(cache) => cache.clone(),
+        None => run::cache()?.join("bench"),
+    };
+    let maker = logs::Maker::new(&cache, args.spark_seconds)?;
+    let mut chosen: Vec<Log> = Vec::new();
+    if wants(Part::Plain) || wants(Part::Zstd) || wants(Part::Server) {
+        let [plain, zstd] = maker.tasks()?;
+        chosen.extend((wants(Part::Plain) || only_server).then_some(plain));
+        chosen.extend((wants(Part::Zstd) || only_server).then_some(zstd));
+    }
+    if wants(Part::Plans) {
+        chosen.push(maker.plans()?);
+    }
+    let program = if only_server { None } else { Some(ours::Program::build()?) };
+    let spark = maker.spark_home()?;
+
+    report::print_machine();
+    let mut rows = Vec::new();
+    for log in &chosen {
+        log.print();
+        log.warm()?;
+        let (mut mine, mut theirs) = (Vec::new(), Vec::new());
+        for n in 1..=args.runs {
+            if let Some(program) = &program {
+                mine.push(told("emberscope", n, program.measure(log)?));
+            }
+            if wants(Part::Server) && log.for_server {
+                theirs.push(told("history server", n, server::measure(log, &spark)?));
+            }
+        }
+        rows.push(Row { log, mine, theirs });
+    }
+    report::print(&rows);
+    Ok(())
+}
+
+/// Says what a run took at once: the whole takes minutes.
+fn told(who: &str, n: usize, usage: usage::Usage) -> usage::Usage {
+    println!(
+        "  run {n} {who:14} {:8.2} s wall {:8.2} s CPU {:8.1} MB",
+        usage.wall_s,
+        usage.cpu_s,
+        usage.peak_bytes as f64 / 1e6
+    );
+    usage
+}
