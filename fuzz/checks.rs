@@ -195,7 +195,8 @@ pub(crate) fn plan(line: &[u8]) {
 // ---------------------------------------------------------------------------- blocks
 
 fn whole(data: &[u8], last: bool) -> Block {
-    let end = MemberEnd { end: StreamEnd::Complete, codec: None, raw_bytes: 0, decoded_bytes: 0 };
+    let end =
+        MemberEnd { end: StreamEnd::Complete, codec: None, raw_bytes: 0, decoded_bytes: 0, content_hash: 0 };
     let member_end = last.then_some(end);
     Block { seq: 0, member: 0, buffer: data.to_vec(), len: data.len(), member_end, elided_lines: 0 }
 }
