@@ -169,6 +169,17 @@ impl<'a> Cursor<'a> {
         Some(if negative { -value } else { value })
     }
 
+    /// An integer in quotes, as SQL metrics are written; stays where it is on anything else.
+    #[inline(always)]
+    pub fn quoted_int(&mut self) -> Option<i64> {
+        let mut ahead = *self;
+        ahead.expect(b'"')?;
+        let value = ahead.int()?;
+        ahead.expect(b'"')?;
+        *self = ahead;
+        Some(value)
+    }
+
     /// `true` or `false`.
     #[inline]
     pub fn bool(&mut self) -> Option<bool> {

@@ -45,6 +45,18 @@ pub struct BlobStore {
     open: Vec<u8>,
     memory_bytes: usize,
     spill: Option<Arc<Mutex<File>>>,
+    last_read: LastRead,
+}
+
+/// The chunk decompressed last: blobs are mostly read in the order in which they were written. A clone
+/// begins without one, since its later chunks differ.
+#[derive(Debug, Default)]
+struct LastRead(Mutex<Option<(u32, Arc<[u8]>)>>);
+
+impl Clone for LastRead {
+    fn clone(&self) -> Self {
+        LastRead::default()
+    }
 }
 
 impl BlobStore {
@@ -92,31 +104,43 @@ impl BlobStore {
 
     /// The bytes of a blob. Fails only when the temporary file cannot be read.
     pub fn get(&self, place: BlobRef) -> io::Result<Vec<u8>> {
-        let range = place.start as usize..place.start as usize + place.len();
         let cut = |plain: &[u8]| {
-            plain.get(range.clone()).map(<[u8]>::to_vec).ok_or_else(|| io::Error::other("no such blob"))
+            let range = place.start as usize..place.start as usize + place.len();
+            plain.get(range).map(<[u8]>::to_vec).ok_or_else(|| io::Error::other("no such blob"))
         };
-        let decompress = |compressed: &[u8]| {
-            lz4_flex::block::decompress_size_prepended(compressed).map_err(io::Error::other)
-        };
-        match self.chunks.get(place.chunk as usize) {
-            None => cut(&self.open),
-            Some(Chunk::Memory(compressed)) => cut(&decompress(compressed)?),
-            Some(Chunk::Spilled { offset, len }) => {
-                let spill = self.spill.as_ref().ok_or_else(|| io::Error::other("no temporary file"))?;
-                let mut file = spill.lock().unwrap_or_else(PoisonError::into_inner);
-                let mut compressed = vec![0; *len as usize];
-                file.seek(SeekFrom::Start(*offset))?;
-                file.read_exact(&mut compressed)?;
-                cut(&decompress(&compressed)?)
-            }
+        let Some(chunk) = self.chunks.get(place.chunk as usize) else { return cut(&self.open) };
+        let mut last_read = self.last_read.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((number, plain)) = &*last_read
+            && *number == place.chunk
+        {
+            return cut(plain);
         }
+        let plain: Arc<[u8]> = match chunk {
+            Chunk::Memory(compressed) => decompress(compressed)?,
+            Chunk::Spilled { offset, len } => decompress(&self.read_spilled(*offset, *len)?)?,
+        };
+        let blob = cut(&plain);
+        *last_read = Some((place.chunk, plain));
+        blob
+    }
+
+    fn read_spilled(&self, offset: u64, len: u32) -> io::Result<Vec<u8>> {
+        let spill = self.spill.as_ref().ok_or_else(|| io::Error::other("no temporary file"))?;
+        let mut file = spill.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut compressed = vec![0; len as usize];
+        file.seek(SeekFrom::Start(offset))?;
+        file.read_exact(&mut compressed)?;
+        Ok(compressed)
     }
 
     /// Bytes in memory.
     pub fn memory_bytes(&self) -> usize {
         self.memory_bytes + self.open.len()
     }
+}
+
+fn decompress(compressed: &[u8]) -> io::Result<Arc<[u8]>> {
+    lz4_flex::block::decompress_size_prepended(compressed).map(Arc::from).map_err(io::Error::other)
 }
 
 #[cfg(test)]

@@ -231,7 +231,7 @@ fn read_accumulable(cursor: &mut Cursor<'_>, sink: &mut Sink) -> Option<()> {
         if cursor.take(br#","Update":"#) {
             update = read_update(cursor)?;
         }
-        if cursor.take(br#","Value":"#) {
+        if cursor.take(br#","Value":"#) && cursor.quoted_int().is_none() {
             cursor.skip()?;
         }
         let usual_end = cursor.take(br#","Internal":true,"Count Failed Values":true,"Metadata":"sql"}"#)
@@ -287,6 +287,9 @@ fn read_update(cursor: &mut Cursor<'_>) -> Option<Update> {
         // Too long or fractional: the slow road knows what it is.
         b'-' | b'0'..=b'9' => cursor.int().map(Update::Integer),
         b'"' => {
+            if let Some(value) = cursor.quoted_int() {
+                return Some(Update::Integer(value));
+            }
             let text = cursor.string()?;
             Some(integer_text(text.bytes).map_or(Update::Other, Update::Integer))
         }

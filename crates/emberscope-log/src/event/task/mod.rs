@@ -306,7 +306,7 @@ column_group! {
     "MinorGCTime" => MinorGcTime,
     "MajorGCCount" => MajorGcCount,
     "MajorGCTime" => MajorGcTime,
+    "TotalGCTime" => TotalGcTime,
     "ConcurrentGCCount" => ConcurrentGcCount,
     "ConcurrentGCTime" => ConcurrentGcTime,
-    "TotalGCTime" => TotalGcTime,
 }
