@@ -10,11 +10,13 @@ pub(crate) fn root() -> PathBuf {
     here.parent().unwrap_or(here).to_owned()
 }
 
-/// The project's directory for what is made once and kept.
+/// The project's directory for what is made once and kept, as in `.ci/run`.
 pub(crate) fn cache() -> Result<PathBuf> {
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache"));
-    Ok(cache.or_else(home).context("neither XDG_CACHE_HOME nor HOME is set")?.join("emberscope"))
+    let place = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    place("EMBERSCOPE_CACHE")
+        .or_else(|| Some(place("XDG_CACHE_HOME")?.join("emberscope")))
+        .or_else(|| Some(place("HOME")?.join(".cache/emberscope")))
+        .context("HOME is not set")
 }
 
 /// Runs a command to its end; an unsuccessful one is an error that names it.
