@@ -198,7 +198,15 @@ fn whole(data: &[u8], last: bool) -> Block {
     let end =
         MemberEnd { end: StreamEnd::Complete, codec: None, raw_bytes: 0, decoded_bytes: 0, content_hash: 0 };
     let member_end = last.then_some(end);
-    Block { seq: 0, member: 0, buffer: data.to_vec(), len: data.len(), member_end, elided_lines: 0 }
+    Block {
+        seq: 0,
+        member: 0,
+        buffer: data.to_vec(),
+        len: data.len(),
+        member_end,
+        elided_lines: 0,
+        is_overlong: false,
+    }
 }
 
 /// No lines make the parser panic; every line is an event, bad, blank or the cut end; and whether the

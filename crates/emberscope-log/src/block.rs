@@ -25,6 +25,8 @@ pub struct Block {
     pub member_end: Option<MemberEnd>,
     /// Lines that were too long to hold and whose large values were left out.
     pub elided_lines: u32,
+    /// Such a line is still too long without them, and so only its beginning is here.
+    pub is_overlong: bool,
 }
 
 impl Block {
@@ -61,6 +63,12 @@ pub struct BadLine {
 
 /// How many bad lines of a block are told one by one; the rest are only counted.
 const TOLD_BAD_LINES: usize = 20;
+/// How many names of unknown events a block tells; the rest are counted together.
+const TOLD_NAMES: usize = 200;
+/// Longest part of a name that is kept, bytes.
+const NAME_BYTES: usize = 200;
+/// What unknown events are called when there are too many names.
+pub const OTHER_NAMES: &str = "(other names)";
 
 /// What a block holds.
 #[derive(Debug, Default)]
@@ -142,11 +150,14 @@ pub fn parse_block(block: &Block, options: ParseOptions) -> ParsedBlock {
         if line.trim_ascii().is_empty() {
             return;
         }
-        match parsed.read_line(line, number, options) {
+        match parsed.read_any_line(line, number, options) {
             Ok(()) => parsed.events += 1,
             // The last line of a log that is still written, or was when its driver died.
             Err(_) if !has_end && ends_member => parsed.truncated_tail = true,
-            Err(reason) => {
+            Err(mut reason) => {
+                if block.is_overlong {
+                    "the line is too long to hold, even without its long texts".clone_into(&mut reason);
+                }
                 parsed.bad_line_count += 1;
                 if parsed.bad_lines.len() < TOLD_BAD_LINES {
                     parsed.bad_lines.push(BadLine { line: number, reason });
@@ -158,6 +169,29 @@ pub fn parse_block(block: &Block, options: ParseOptions) -> ParsedBlock {
 }
 
 impl ParsedBlock {
+    /// Reads a line; where it is no UTF-8, a name or message in it is damaged, and the rest stands.
+    fn read_any_line(&mut self, line: &[u8], number: u32, options: ParseOptions) -> Result<(), String> {
+        let refused = match self.read_line(line, number, options) {
+            Ok(()) => return Ok(()),
+            Err(reason) => reason,
+        };
+        if std::str::from_utf8(line).is_ok() {
+            return Err(refused);
+        }
+        self.read_line(String::from_utf8_lossy(line).as_bytes(), number, options).map_err(|_| refused)
+    }
+
+    fn count_unknown(&mut self, name: &str) {
+        let cut = name.floor_char_boundary(NAME_BYTES.min(name.len()));
+        let name = if self.unknown_events.len() < TOLD_NAMES || self.unknown_events.contains_key(&name[..cut])
+        {
+            &name[..cut]
+        } else {
+            OTHER_NAMES
+        };
+        *self.unknown_events.entry(name.to_owned()).or_default() += 1;
+    }
+
     fn read_line(&mut self, line: &[u8], number: u32, options: ParseOptions) -> Result<(), String> {
         // Two kinds of events are nearly all lines; their names are worth a look before anything else.
         if line.starts_with(br#"{"Event":"SparkListenerTaskEnd","#) {
@@ -179,7 +213,7 @@ impl ParsedBlock {
                         self.others.push((number, event));
                     }
                     Outcome::Nothing => {}
-                    Outcome::Unknown => *self.unknown_events.entry(name.into_owned()).or_default() += 1,
+                    Outcome::Unknown => self.count_unknown(&name),
                 }
                 Ok(())
             }

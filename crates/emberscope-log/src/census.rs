@@ -352,7 +352,7 @@ mod tests {
     fn block(seq: u64, text: &str) -> Block {
         let buffer = text.as_bytes().to_vec();
         let len = buffer.len();
-        Block { seq, member: 0, buffer, len, member_end: None, elided_lines: 0 }
+        Block { seq, member: 0, buffer, len, member_end: None, elided_lines: 0, is_overlong: false }
     }
 
     const TASK_END: &str = concat!(

@@ -126,6 +126,21 @@ pub const N_TASK_COLUMNS: usize = TASK_COLUMNS.len();
 // The presence mask of a row is one `u64`.
 const _: () = assert!(N_TASK_COLUMNS <= 64);
 
+impl Unit {
+    /// The values that a column of this unit can hold: no duration, size or count is negative, and none
+    /// is beyond all reason (ten years, an exbibyte).
+    pub fn plausible(self) -> std::ops::RangeInclusive<i64> {
+        const TEN_YEARS_MS: i64 = 10 * 366 * 86_400_000;
+        match self {
+            Unit::Millis => 0..=TEN_YEARS_MS,
+            Unit::Nanos => 0..=TEN_YEARS_MS * 1_000_000,
+            Unit::Bytes | Unit::Count => 0..=1 << 60,
+            Unit::Id => 0..=i64::MAX,
+            Unit::EpochMillis | Unit::Flag | Unit::Code | Unit::Text => i64::MIN..=i64::MAX,
+        }
+    }
+}
+
 impl TaskColumn {
     /// Position in storage order.
     #[inline]

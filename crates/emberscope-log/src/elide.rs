@@ -53,6 +53,11 @@ impl Elider {
         }
     }
 
+    /// Whether the limit was reached, so that the line is no longer whole.
+    pub(crate) fn is_full(&self) -> bool {
+        self.kept.len() > self.limit
+    }
+
     /// The shortened line.
     pub(crate) fn finish(self) -> Vec<u8> {
         self.kept

@@ -183,7 +183,15 @@ impl<'a> Reader<'a> {
     fn block(&mut self, buffer: Vec<u8>, len: usize, elided_lines: u32) -> Block {
         let seq = self.seq;
         self.seq += 1;
-        Block { seq, member: self.next_member - 1, buffer, len, member_end: None, elided_lines }
+        Block {
+            seq,
+            member: self.next_member - 1,
+            buffer,
+            len,
+            member_end: None,
+            elided_lines,
+            is_overlong: false,
+        }
     }
 
     fn unreadable_member(&mut self, reason: &str) -> Block {
@@ -246,25 +254,31 @@ impl<'a> Reader<'a> {
 
     /// Streams the line that fills `buffer` to its end, keeping its small values.
     fn elide_line(&mut self, mut decoder: Decoder, mut buffer: Vec<u8>, len: usize) -> Block {
-        let mut elider = Elider::new(self.options.held_line_bytes);
+        let mut elider = Elider::new((self.options.held_line_bytes / 4).max(64 << 10));
         elider.feed(&buffer[..len]);
         buffer.truncate(self.options.block_bytes.max(1));
         loop {
             let n = decoder.read(&mut buffer);
             if n == 0 {
+                let is_overlong = elider.is_full();
                 let line = elider.finish();
                 let len = line.len();
-                return self.last_block(&decoder, line, len, 1);
+                let mut block = self.last_block(&decoder, line, len, 1);
+                block.is_overlong = is_overlong;
+                return block;
             }
             self.content.write(&buffer[..n]);
             if let Some(newline) = memchr::memchr(b'\n', &buffer[..n]) {
                 elider.feed(&buffer[..newline]);
                 self.carry.extend_from_slice(&buffer[newline + 1..n]);
                 self.current = Some(decoder);
+                let is_overlong = elider.is_full();
                 let mut line = elider.finish();
                 line.push(b'\n');
                 let len = line.len();
-                return self.block(line, len, 1);
+                let mut block = self.block(line, len, 1);
+                block.is_overlong = is_overlong;
+                return block;
             }
             elider.feed(&buffer[..n]);
         }

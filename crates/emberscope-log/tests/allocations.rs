@@ -36,7 +36,15 @@ fn lines(tasks: usize) -> Vec<u8> {
 fn a_line_costs_no_allocation() {
     let tasks = 500;
     let buffer = lines(tasks);
-    let block = Block { seq: 0, member: 0, len: buffer.len(), buffer, member_end: None, elided_lines: 0 };
+    let block = Block {
+        seq: 0,
+        member: 0,
+        len: buffer.len(),
+        buffer,
+        member_end: None,
+        elided_lines: 0,
+        is_overlong: false,
+    };
     let mut events = 0;
     let counted = allocation_counter::measure(|| {
         let parsed = parse_block(&block, ParseOptions::default());

@@ -7,7 +7,7 @@
 use crate::intervals::peak_overlap;
 use crate::run::{Run, StageAttempt};
 use emberscope_log::columns::{TaskColumn, TaskStatus};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Executors and slots of a run. Core-time is in core-milliseconds.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -57,8 +57,10 @@ pub fn occupancy(run: &Run) -> Occupancy {
         ..Occupancy::default()
     };
     let mut occupied = None;
-    for (executor_id, mut held) in held_slots(run) {
-        let lag = fit_lag(run, &executor_id, &mut held);
+    let cores: HashMap<&str, u32> =
+        run.executors.iter().filter_map(|executor| Some((executor.id.as_str(), executor.cores?))).collect();
+    for (executor_id, held) in held_slots(run) {
+        let lag = cores.get(executor_id.as_str()).map_or(0, |cores| fit_lag(*cores, &held));
         let held_ms: f64 = held
             .iter()
             .map(|task| ((task.free_ms - lag).max(task.worked_ms) - task.launch_ms) as f64 * task.cpus)
@@ -106,9 +108,8 @@ fn held_slots(run: &Run) -> BTreeMap<String, Vec<Held>> {
 
 /// The smallest lag with which at most as many tasks hold a slot as there are slots: with launches and
 /// ends each in order, the n-th launch needs the end of the one `slots` before it.
-fn fit_lag(run: &Run, executor_id: &str, held: &mut [Held]) -> i64 {
-    let cores = run.executors.iter().find(|executor| executor.id == executor_id).and_then(|one| one.cores);
-    let (Some(cores), Some(cpus)) = (cores, held.first().map(|task| task.cpus)) else { return 0 };
+fn fit_lag(cores: u32, held: &[Held]) -> i64 {
+    let Some(cpus) = held.first().map(|task| task.cpus) else { return 0 };
     // Stages of several resource profiles on one executor do not occur; mixed cpus cannot be fitted.
     if held.iter().any(|task| task.cpus != cpus) {
         return 0;

@@ -11,6 +11,7 @@ use emberscope_log::event::app::{EnvironmentUpdate, ResourceProfileAdded, TaskTh
 use emberscope_log::event::stream::ConnectEvent;
 use emberscope_log::strings::StringTable;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// One run: an attempt of an application.
 #[derive(Clone, Debug, Default)]
@@ -179,9 +180,9 @@ pub struct StageAttempt {
     /// Attempt.
     pub attempt: u32,
     /// Name: the short call site.
-    pub name: String,
+    pub name: Arc<str>,
     /// The long call site.
-    pub details: String,
+    pub details: Arc<str>,
     /// `Number of Tasks` of this attempt; `None` when the log has neither its submission nor its
     /// completion.
     pub num_tasks: Option<u64>,

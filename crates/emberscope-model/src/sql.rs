@@ -7,6 +7,7 @@ use crate::run::{Run, StageAttempt};
 use emberscope_log::event::plan::{MetricKind, PlanTree};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// How a SQL execution ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,7 +55,7 @@ pub struct SqlExecution {
     /// `description`.
     pub description: Option<String>,
     /// `details`: the long call site.
-    pub details: Option<String>,
+    pub details: Option<Arc<str>>,
     /// Start, epoch milliseconds.
     pub start_ms: Option<i64>,
     /// End, epoch milliseconds.

@@ -1,9 +1,10 @@
 //! The task attempts of one stage attempt: columns packed in chunks, accumulators beside them.
 
 use crate::packed::{CHUNK_ROWS, ChunkWriter, FIRST_ACCUMULATOR_KEY, PackedChunk};
-use emberscope_log::columns::{N_TASK_COLUMNS, TaskColumn, TaskStatus};
+use emberscope_log::columns::{N_TASK_COLUMNS, TASK_COLUMNS, TaskColumn, TaskStatus};
 use emberscope_log::event::task::{AccumulatorUpdate, TaskRow};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A set of rows.
@@ -231,6 +232,8 @@ pub(crate) struct SegmentBuilder {
     last_order: Vec<u32>,
     /// Task ids that a `Resubmitted` took back.
     pub(crate) resubmitted_ids: FxHashSet<u64>,
+    /// Values that cannot be, by column, with how often they were left out.
+    pub(crate) implausible: BTreeMap<&'static str, u64>,
 }
 
 impl SegmentBuilder {
@@ -294,7 +297,8 @@ impl SegmentBuilder {
         if self.open.is_empty() {
             return;
         }
-        let rows = std::mem::take(&mut self.open);
+        let mut rows = std::mem::take(&mut self.open);
+        self.drop_implausible(&mut rows);
         let mut writer = ChunkWriter::new(rows.len());
         let everywhere = rows.iter().fold(u64::MAX, |mask, row| mask & row.present);
         let anywhere = rows.iter().fold(0, |mask, row| mask | row.present);
@@ -320,6 +324,23 @@ impl SegmentBuilder {
         self.updates.clear();
         self.open = rows;
         self.open.clear();
+    }
+
+    /// Leaves out values that cannot be: they become "not measured" and are counted.
+    fn drop_implausible(&mut self, rows: &mut [TaskRow]) {
+        for def in TASK_COLUMNS {
+            let plausible = def.unit.plausible();
+            let slot = def.column.slot();
+            // Absent values are 0, which is plausible everywhere.
+            if rows.iter().all(|row| plausible.contains(&row.values[slot])) {
+                continue;
+            }
+            for row in rows.iter_mut().filter(|row| !plausible.contains(&row.values[slot])) {
+                row.values[slot] = 0;
+                row.present &= !(1 << slot);
+                *self.implausible.entry(def.name).or_default() += 1;
+            }
+        }
     }
 
     /// Turns the updates, which stand row by row, into columns: a counting sort by accumulator.
@@ -368,9 +389,13 @@ impl SegmentBuilder {
         }
     }
 
-    /// The finished segment. Rows of ids in `resubmitted_ids` are marked.
-    pub(crate) fn finish(mut self) -> TaskSegment {
+    /// The finished segment; what was left out of it goes to `implausible`. Rows of ids in `resubmitted_ids`
+    /// are marked.
+    pub(crate) fn finish(mut self, implausible: &mut BTreeMap<&'static str, u64>) -> TaskSegment {
         self.seal();
+        for (name, times) in &self.implausible {
+            *implausible.entry(name).or_default() += times;
+        }
         let mut segment = self.segment;
         if !self.resubmitted_ids.is_empty() {
             let mut marked = RowSet::default();

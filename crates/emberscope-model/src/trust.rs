@@ -71,6 +71,12 @@ pub struct Coverage {
     pub stages: Vec<StageCoverage>,
 }
 
+impl Coverage {
+    pub(crate) fn update_ratio(&mut self) {
+        self.ratio = (self.tasks_expected > 0).then(|| self.tasks_seen as f64 / self.tasks_expected as f64);
+    }
+}
+
 /// Coverage of one stage attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StageCoverage {
@@ -109,6 +115,9 @@ pub struct Trust {
     pub missing_members: Vec<String>,
     /// The log was compacted: events of finished work were removed by Spark.
     pub compacted: bool,
+    /// Applications beside the run's own whose events stand in the same log: its numbers are mixed.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub mixed_applications: BTreeSet<String>,
     /// Values that had to be clamped, by name, with how often.
     pub clamped: BTreeMap<String, u64>,
     /// The engine: spark, photon, rapids, gluten, comet, auron.
@@ -138,9 +147,11 @@ impl Trust {
         }
     }
 
-    /// Whether every file was read to its end and every line understood.
+    /// Whether every file was read to its end, every line understood, and no event of another
+    /// application among them.
     pub fn is_complete(&self) -> bool {
-        self.files.iter().all(|file| file.status == FileStatus::Ok)
+        self.mixed_applications.is_empty()
+            && self.files.iter().all(|file| file.status == FileStatus::Ok)
             && self.bad_lines.count == 0
             && !self.truncated_tail
             && self.missing_members.is_empty()

@@ -4,6 +4,16 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
+/// The last millisecond of the year 9999: nothing later is a time.
+const LATEST_TIME_MS: i64 = 253_402_300_799_999;
+
+/// Whether epoch milliseconds can be a time at all. Spark writes 0 or -1 for one that has not come, and
+/// an unknown time is no time, never 1970.
+#[inline(always)]
+pub fn is_time(epoch_ms: i64) -> bool {
+    0 < epoch_ms && epoch_ms <= LATEST_TIME_MS
+}
+
 /// An integer, a text that holds one, or nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Int(pub Option<i64>);
@@ -92,7 +102,7 @@ impl Int {
 
     /// A time in epoch milliseconds; Spark writes 0 or -1 for one that has not come.
     pub fn time_ms(self) -> Option<i64> {
-        self.0.filter(|time| *time > 0)
+        self.0.filter(|time| is_time(*time))
     }
 }
 

@@ -211,12 +211,25 @@ pub(crate) fn event_name(line: &[u8]) -> Result<Cow<'_, str>, String> {
     if line.first() != Some(&b'{') {
         return Err("not a JSON object".to_owned());
     }
-    let named: Named<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    let named: Named<'_> = serde_json::from_slice(line).map_err(|error| reason_of(&error))?;
     named.event.ok_or_else(|| "no \"Event\" field".to_owned())
 }
 
 fn parse<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {
-    serde_json::from_slice(line).map_err(|error| error.to_string())
+    serde_json::from_slice(line).map_err(|error| reason_of(&error))
+}
+
+/// Why serde refused a line, without the text it quotes: what is in a log may be a secret.
+pub(crate) fn reason_of(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    for opening in ["string \"", "unknown variant `", "unknown field `"] {
+        let Some(start) = message.find(opening) else { continue };
+        let kind = opening.trim_end_matches(['"', '`', ' ']);
+        // The last mention of what was expected follows the quoted text, whatever that holds.
+        let rest = message.rfind(", expected").map_or("", |expected| &message[expected..]);
+        return format!("{}{kind}{rest}", &message[..start]);
+    }
+    message
 }
 
 /// What became of a line that is no task event.

@@ -4,6 +4,7 @@
 //! recursion, straight into one flat tree with one text buffer.
 
 use crate::cursor::{Cursor, RawStr};
+use crate::event::reason_of;
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -277,7 +278,7 @@ struct SqlPlanMetric<'a> {
 /// Reads a `SparkPlanInfo` with serde: the slow road, which also takes white space.
 pub fn plan_with_serde(json: &[u8]) -> Result<PlanTree, String> {
     let mut deserializer = serde_json::Deserializer::from_slice(json);
-    let root = SparkPlanInfo::deserialize(&mut deserializer).map_err(|error| error.to_string())?;
+    let root = SparkPlanInfo::deserialize(&mut deserializer).map_err(|error| reason_of(&error))?;
     let mut tree = PlanTree::default();
     let mut names: FxHashMap<String, Span> = FxHashMap::default();
     add_node(&mut tree, &mut names, &root, None);

@@ -1,8 +1,9 @@
 //! SQL execution events (`org.apache.spark.sql.execution.ui`, written by Jackson with field names).
 
-use super::lenient::Int;
+use super::lenient::{Int, is_time};
 use super::plan::{PlanTree, plan_with_serde, read_plan};
 use crate::cursor::{Cursor, RawStr};
+use crate::event::reason_of;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -119,7 +120,7 @@ pub fn read_plan_event(line: &[u8], keep_plan_text: bool) -> Option<SqlPlanEvent
                     event.plan = Some(read_plan(cursor)?);
                 }
             }
-            b"time" => event.time_ms = Some(cursor.int()?).filter(|time| *time > 0),
+            b"time" => event.time_ms = Some(cursor.int()?).filter(|time| is_time(*time)),
             b"modifiedConfigs" => {
                 event.modified_configs = serde_json::from_slice(cursor.raw_value()?).ok()?;
             }
@@ -158,11 +159,11 @@ struct PlanEvent<'a> {
 
 /// Reads a plan event with serde. A plan that cannot be read is left out; the rest stands.
 pub fn plan_event_with_serde(line: &[u8], keep_plan_text: bool) -> Result<SqlPlanEvent, String> {
-    let event: PlanEvent<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    let event: PlanEvent<'_> = serde_json::from_slice(line).map_err(|error| reason_of(&error))?;
     let text = event.physical_plan_description.map(RawValue::get).filter(|text| text.starts_with('"'));
     let plan_text = match text {
         Some(text) if keep_plan_text => {
-            let text: Cow<'_, str> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+            let text: Cow<'_, str> = serde_json::from_str(text).map_err(|error| reason_of(&error))?;
             Some(text.into())
         }
         _ => None,

@@ -17,6 +17,7 @@ fn parse(bytes: &[u8], without_cursor: bool) -> ParsedBlock {
         len: bytes.len(),
         member_end: None,
         elided_lines: 0,
+        is_overlong: false,
     };
     parse_block(&block, ParseOptions { keep_plan_text: true, without_cursor })
 }

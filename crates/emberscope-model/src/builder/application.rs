@@ -3,13 +3,35 @@
 use super::RunBuilder;
 use crate::redact;
 use crate::run::Executor;
-use emberscope_log::event::app::{BlockManagerEvent, EnvironmentUpdate, ExecutorAdded, ExecutorRemoved};
+use emberscope_log::event::app::{
+    ApplicationStart, BlockManagerEvent, EnvironmentUpdate, ExecutorAdded, ExecutorRemoved,
+};
 use std::collections::BTreeMap;
 
 impl RunBuilder {
     pub(super) fn add_environment(&mut self, mut environment: EnvironmentUpdate) {
         redact::environment(&mut environment);
         self.environment = Some(environment);
+    }
+
+    /// Of several starts the earliest is the run's own; a start of another application means that its
+    /// events are in this log too.
+    pub(super) fn application_started(&mut self, mut event: ApplicationStart) {
+        for text in [&mut event.name, &mut event.user, &mut event.id].into_iter().flatten() {
+            *text = redact::text(text).into_owned();
+        }
+        let Some(known) = self.application_start.take() else {
+            self.application_start = Some(event);
+            return;
+        };
+        let key = |start: &ApplicationStart| (start.timestamp.0, start.id.clone(), start.attempt_id.clone());
+        let (own, other) = if key(&known) <= key(&event) { (known, event) } else { (event, known) };
+        if (&own.id, &own.attempt_id) != (&other.id, &other.attempt_id) {
+            let attempt = other.attempt_id.map(|attempt| format!(" attempt {attempt}")).unwrap_or_default();
+            let id = other.id.unwrap_or_else(|| "without id".to_owned());
+            self.trust.mixed_applications.insert(format!("{id}{attempt}"));
+        }
+        self.application_start = Some(own);
     }
 
     pub(super) fn executor(&mut self, id: &str) -> &mut Executor {

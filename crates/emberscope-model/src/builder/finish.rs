@@ -1,7 +1,7 @@
 //! From what was collected to a run: links, statuses, estimates, accounting, trust.
 
-use super::RunBuilder;
 use super::stages::StageEntry;
+use super::{RunBuilder, lost};
 use crate::accounting;
 use crate::engine;
 use crate::run::{
@@ -28,17 +28,20 @@ impl RunBuilder {
         trust.spark_version.clone_from(&spark_version);
 
         let mut application = self.application(spark_version, &mut trust);
-        let mut stages = self.finish_stages();
+        let mut stages = self.finish_stages(&mut trust);
         self.raise_peaks_by_tasks(&mut stages);
         let mut jobs: Vec<Job> = std::mem::take(&mut self.jobs).into_values().collect();
         link_jobs(&jobs, &mut stages);
         accounting::assign_useful(&mut stages, &mut trust);
         estimate_ends(&mut jobs, &mut stages, &application, &mut trust);
-        let unsubmitted_stages = self.unsubmitted_stages(&jobs, &stages);
+        let mut unsubmitted_stages = self.unsubmitted_stages(&jobs, &stages);
         link_parents(&mut stages, &unsubmitted_stages);
         let sql_executions = self.finish_sql(&jobs, &application, &mut trust);
         application.status = application_status(&application, &jobs, &sql_executions);
         cover(&stages, &mut trust);
+        if application.id.is_some() && !trust.compacted {
+            lost::count(&jobs, &stages, &mut unsubmitted_stages, &mut trust);
+        }
         self.storage.finish();
 
         let mut run = Run {
@@ -131,13 +134,17 @@ impl RunBuilder {
         }
     }
 
-    fn finish_stages(&mut self) -> Vec<StageAttempt> {
+    fn finish_stages(&mut self, trust: &mut Trust) -> Vec<StageAttempt> {
+        let mut implausible = BTreeMap::new();
         let mut stages: Vec<StageAttempt> = std::mem::take(&mut self.stages)
             .into_iter()
             // Executor metrics alone do not make a stage that ran.
             .filter(|entry| entry.is_submitted || entry.is_completed || entry.tasks.rows() > 0)
-            .map(finish_stage)
+            .map(|entry| finish_stage(entry, &mut implausible))
             .collect();
+        for (name, times) in implausible {
+            trust.clamp(name, times);
+        }
         stages.sort_by_key(|stage| (stage.id, stage.attempt));
         stages
     }
@@ -231,27 +238,14 @@ impl RunBuilder {
     }
 
     fn add_notes(&self, run: &Run, trust: &mut Trust) {
-        if self.tasks.repeated_ends > 0 {
-            trust.notes.push(format!(
-                "{} task ends repeat an earlier one and were ignored",
-                self.tasks.repeated_ends
-            ));
-        }
-        if self.elided_lines > 0 {
-            trust.notes.push(format!(
-                "{} lines were too long to hold; long texts in them were cut",
-                self.elided_lines
-            ));
-        }
-        if self.non_integer_updates > 0 {
-            trust.notes.push(format!(
-                "{} accumulator updates are no integers and take no part in sums",
-                self.non_integer_updates
-            ));
-        }
-        let unknown = unknown_driver_updates(run);
-        if unknown > 0 {
-            trust.notes.push(format!("{unknown} driver-side metric updates belong to no node of their plan"));
+        let counted = [
+            (self.tasks.repeated_ends, "task ends that repeat an earlier one, ignored"),
+            (self.elided_lines, "lines too long to hold, whose long texts were cut"),
+            (self.non_integer_updates, "accumulator updates that are no integers and take no part in sums"),
+            (unknown_driver_updates(run), "driver-side metric updates that belong to no node of their plan"),
+        ];
+        for (times, what) in counted.iter().filter(|(times, _)| *times > 0) {
+            trust.notes.push(format!("{what}: {times}"));
         }
         trust.notes.extend(distant_end(run));
         if trust.compacted {
@@ -266,8 +260,8 @@ impl RunBuilder {
     }
 }
 
-fn finish_stage(entry: StageEntry) -> StageAttempt {
-    let tasks = entry.tasks.finish();
+fn finish_stage(entry: StageEntry, implausible: &mut BTreeMap<&'static str, u64>) -> StageAttempt {
+    let tasks = entry.tasks.finish(implausible);
     let mut first_launch_ms: Option<i64> = None;
     let mut last_finish_ms: Option<i64> = None;
     tasks.for_each(TaskColumn::LaunchTime, |_, time| {
@@ -428,7 +422,7 @@ fn cover(stages: &[StageAttempt], trust: &mut Trust) {
             (StageStatus::Complete, Some(num_tasks)) => num_tasks.max(seen),
             _ => known.len() as u64,
         };
-        trust.coverage.tasks_expected += expected;
+        trust.coverage.tasks_expected = trust.coverage.tasks_expected.saturating_add(expected);
         trust.coverage.tasks_seen += seen;
         if seen < expected {
             trust.coverage.stages.push(StageCoverage {
@@ -471,13 +465,13 @@ fn distant_end(run: &Run) -> Option<String> {
 }
 
 /// Driver-side updates of accumulators that no version of the plan names.
-fn unknown_driver_updates(run: &Run) -> usize {
+fn unknown_driver_updates(run: &Run) -> u64 {
     run.sql_executions
         .iter()
         .filter(|execution| !execution.driver_updates.is_empty())
         .map(|execution| {
             let kinds = run.metric_kinds(execution);
-            execution.driver_updates.iter().filter(|(id, _)| !kinds.contains_key(id)).count()
+            execution.driver_updates.iter().filter(|(id, _)| !kinds.contains_key(id)).count() as u64
         })
         .sum()
 }

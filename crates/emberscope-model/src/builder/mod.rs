@@ -7,17 +7,19 @@
 
 mod application;
 mod finish;
+mod lost;
 mod sql;
 mod stages;
 
 use crate::blobs::BlobStore;
 use crate::failures::FailuresBuilder;
+use crate::redact;
 use crate::run::{Executor, Job, Run, UnsubmittedStage};
 use crate::sql::SqlExecution;
 use crate::storage::Storage;
 use crate::streaming::StreamsBuilder;
 use crate::trust::{BadLineTrust, FileStatus, FileTrust, Trust};
-use emberscope_log::block::{MemberEnd, ParsedBlock};
+use emberscope_log::block::{MemberEnd, OTHER_NAMES, ParsedBlock};
 use emberscope_log::codec::StreamEnd;
 use emberscope_log::event::Event;
 use emberscope_log::event::app::{
@@ -26,12 +28,15 @@ use emberscope_log::event::app::{
 use emberscope_log::event::stream::ConnectEvent;
 use emberscope_log::source::RunSource;
 use emberscope_log::strings::StringTable;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use stages::{StageEntry, TaskIndex};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// How many bad lines are told one by one.
 const TOLD_BAD_LINES: usize = 20;
+/// How many names of unknown events are told; the rest are counted together.
+const TOLD_NAMES: usize = 1000;
 
 /// Builds a run from parsed blocks. Cloning is cheap beside the log: packed tasks and compressed
 /// texts are shared.
@@ -70,6 +75,8 @@ pub struct RunBuilder {
     content_hash: Option<u64>,
     elided_lines: u64,
     non_integer_updates: u64,
+    /// Call sites, which many stages and queries share.
+    call_sites: FxHashSet<Arc<str>>,
 }
 
 /// What the builder needs to know of where the bytes come from.
@@ -112,7 +119,7 @@ impl RunBuilder {
         self.elided_lines += u64::from(block.elided_lines);
         self.non_integer_updates += block.sink.non_integer_updates;
         for (name, count) in std::mem::take(&mut block.unknown_events) {
-            *self.trust.unknown_events.entry(name).or_default() += count;
+            self.count_unknown(&name, count);
         }
         self.add_bad_lines(&block);
         self.add_tasks(&mut block);
@@ -123,6 +130,13 @@ impl RunBuilder {
         if let Some(end) = &block.member_end {
             self.end_member(end, block.truncated_tail);
         }
+    }
+
+    fn count_unknown(&mut self, name: &str, count: u64) {
+        let name = redact::text(name);
+        let names = &mut self.trust.unknown_events;
+        let is_told = names.len() < TOLD_NAMES || names.contains_key(&*name);
+        *names.entry(if is_told { name.into_owned() } else { OTHER_NAMES.to_owned() }).or_default() += count;
     }
 
     fn saw_times(&mut self, first_ms: Option<i64>, last_ms: Option<i64>) {
@@ -145,7 +159,11 @@ impl RunBuilder {
             if self.trust.bad_lines.first.len() < TOLD_BAD_LINES {
                 let line = self.member_lines + u64::from(bad.line) + 1;
                 let file = self.member_name();
-                self.trust.bad_lines.first.push(BadLineTrust { file, line, reason: bad.reason.clone() });
+                self.trust.bad_lines.first.push(BadLineTrust {
+                    file,
+                    line,
+                    reason: redact::text(&bad.reason).into_owned(),
+                });
             }
         }
     }
@@ -205,7 +223,7 @@ impl RunBuilder {
     fn add_event(&mut self, event: Event) {
         match event {
             Event::LogStart(event) => self.spark_version = event.spark_version.or(self.spark_version.take()),
-            Event::ApplicationStart(event) => self.application_start = Some(event),
+            Event::ApplicationStart(event) => self.application_started(event),
             Event::ApplicationEnd(event) => self.application_end = Some(event),
             Event::EnvironmentUpdate(event) => self.add_environment(*event),
             Event::ResourceProfileAdded(event) => {
@@ -253,6 +271,16 @@ impl RunBuilder {
                 self.failures.add(task_id, stage_id, stage_attempt, &reason);
             }
         }
+    }
+
+    /// A text that many parts share, kept once.
+    fn shared(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.call_sites.get(text) {
+            return Arc::clone(known);
+        }
+        let shared: Arc<str> = text.into();
+        self.call_sites.insert(Arc::clone(&shared));
+        shared
     }
 
     /// The run as far as it is known now; the builder can go on.

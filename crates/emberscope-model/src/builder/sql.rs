@@ -15,10 +15,11 @@ impl RunBuilder {
     pub(super) fn sql_started(&mut self, mut event: SqlPlanEvent) {
         let version = self.plan_version(&event);
         redact::properties(&mut event.modified_configs);
+        let details = event.details.as_deref().map(|details| self.shared(details));
         let execution = self.sql(event.execution_id);
         execution.root_id = event.root_execution_id;
         execution.description = event.description.map(|text| redact::text(&text).into_owned());
-        execution.details = event.details;
+        execution.details = details;
         execution.start_ms = event.time_ms;
         execution.modified_configs = event.modified_configs;
         execution.job_tags = event.job_tags.into_iter().collect();

@@ -9,14 +9,15 @@ use emberscope_log::event::stage::{JobEnd, JobStart, StageInfo, StageSubmitted};
 use emberscope_log::event::task::TaskStart;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// One stage attempt while it is collected.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StageEntry {
     pub(crate) id: u32,
     pub(crate) attempt: u32,
-    pub(crate) name: String,
-    pub(crate) details: String,
+    pub(crate) name: Arc<str>,
+    pub(crate) details: Arc<str>,
     pub(crate) num_tasks: Option<u64>,
     pub(crate) submitted_ms: Option<i64>,
     pub(crate) completed_ms: Option<i64>,
@@ -184,12 +185,15 @@ impl RunBuilder {
         for rdd in &info.rdds {
             self.storage.add_rdd(rdd, &mut self.strings);
         }
+        let (name, details) = (self.shared(&info.name), self.shared(&info.details));
         let stage = &mut self.stages[position];
         stage.rdd_ids = info.rdds.iter().filter_map(|rdd| rdd.id.small_id()).collect();
         stage.is_barrier = info.rdds.iter().any(|rdd| rdd.barrier);
-        stage.name = info.name;
-        stage.details = info.details;
-        stage.num_tasks = info.num_tasks.id().or(stage.num_tasks);
+        stage.name = name;
+        stage.details = details;
+        // Spark counts tasks in an `Int`.
+        stage.num_tasks =
+            info.num_tasks.small_id().filter(|n| *n <= i32::MAX as u32).map(u64::from).or(stage.num_tasks);
         stage.parent_ids = info.parent_ids;
         stage.submitted_ms = info.submission_time.time_ms().or(stage.submitted_ms);
         stage.resource_profile_id = info.resource_profile_id.small_id().unwrap_or(0);

@@ -198,14 +198,14 @@ fn a_line_too_long_to_hold_keeps_its_small_values() {
     assert_eq!((run.trust.events, run.trust.bad_lines.count), (11, 0));
     assert_eq!((run.sql_executions[0].id, run.sql_executions[0].start_ms), (7, Some(1500)));
     assert_eq!(run.final_plan(&run.sql_executions[0]).unwrap().nodes.len(), 1);
-    assert_eq!(run.trust.notes, ["1 lines were too long to hold; long texts in them were cut"]);
+    assert_eq!(run.trust.notes, ["lines too long to hold, whose long texts were cut: 1"]);
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn blocks_of_any_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
-        let block = Block { seq: 0, member: 0, len: bytes.len(), buffer: bytes, member_end: None, elided_lines: 0 };
+        let block = Block { seq: 0, member: 0, len: bytes.len(), buffer: bytes, member_end: None, elided_lines: 0, is_overlong: false };
         let mut builder = RunBuilder::new(&source("x", vec![Vec::new()]));
         builder.add(parse_block(&block, KEEP));
         summarize(&builder.finish());

@@ -223,7 +223,7 @@ fn accumulables_of_all_kinds() {
     updates.sort_unstable();
     assert_eq!(updates, [(2, 123), (7, 8), (3_000_000_001, 123)]);
     assert!(
-        run.trust.notes.iter().any(|note| note.starts_with("2 accumulator updates")),
+        run.trust.notes.iter().any(|note| note.starts_with("accumulator updates") && note.ends_with(": 2")),
         "{:?}",
         run.trust.notes
     );
@@ -282,7 +282,12 @@ fn driver_metrics_come_in_pieces() {
     let metrics = run.sql_metrics(&run.sql_executions[0]);
     assert_eq!([12, 13, 14, 15].map(|id| metrics[&id].total), [Some(5), Some(7), Some(9), None]);
     assert!(!metrics.contains_key(&999));
-    assert!(run.trust.notes.iter().any(|note| note.starts_with("1 driver-side metric updates")));
+    assert!(
+        run.trust
+            .notes
+            .iter()
+            .any(|note| note.starts_with("driver-side metric updates") && note.ends_with(": 1"))
+    );
 }
 
 #[test]
@@ -446,7 +451,7 @@ fn a_repeated_end_counts_once() {
     log.insert(7, log[6].clone());
     let summary = summary_of(text(&log));
     assert_same_totals(&summary, "repeated task end");
-    assert_eq!(summary.trust.notes, ["1 task ends repeat an earlier one and were ignored"]);
+    assert_eq!(summary.trust.notes, ["task ends that repeat an earlier one, ignored: 1"]);
 }
 
 #[test]
@@ -512,4 +517,97 @@ fn one_wrong_clock_is_told() {
     log.push(json!({"Event": "SparkListenerExecutorRemoved", "Timestamp": 3_000_000_000_i64, "Executor ID": "1", "Removed Reason": ""}));
     let notes = summary_of(text(&log)).trust.notes;
     assert!(notes.iter().any(|note| note.contains("34 days after")), "{notes:?}");
+}
+
+#[test]
+fn two_applications_in_one_log_are_told() {
+    let mut other = lines();
+    other[1]["App ID"] = json!("app-2");
+    other[1]["Timestamp"] = json!(9000);
+    let summary = summary_of(text(&[lines(), other].concat()));
+    assert_eq!(summary.application.id.as_deref(), Some("app-1"));
+    assert!(!summary.trust.is_complete());
+    assert_eq!(summary.trust.mixed_applications.iter().collect::<Vec<_>>(), ["app-2"]);
+    // The log appended to itself is no mixture.
+    assert!(summary_of(text(&[lines(), lines()].concat())).trust.mixed_applications.is_empty());
+}
+
+#[test]
+fn dropped_events_are_missed() {
+    // Neither stage nor task events: the job tells that they must have been.
+    let mut log = lines();
+    log.drain(4..8);
+    let summary = summary_of(text(&log));
+    assert_eq!(summary.totals.all_work.run_time_ms, None);
+    assert_eq!((summary.totals.stages_skipped, summary.trust.coverage.ratio), (0, Some(0.0)));
+    assert!(summary.trust.notes[0].starts_with("1 job succeeded"), "{:?}", summary.trust.notes);
+    // Ids that are missing.
+    let mut log = lines();
+    log[3]["Job ID"] = json!(2);
+    log[8]["Job ID"] = json!(2);
+    for line in [5, 6] {
+        log[line]["Task Info"]["Task ID"] = json!(9);
+    }
+    let trust = summary_of(text(&log)).trust;
+    assert_eq!(trust.notes[0], "2 jobs below job 2 are not in the log");
+    assert!(trust.notes[1].starts_with("9 task attempts are not in the log"), "{:?}", trust.notes);
+    assert_eq!((trust.coverage.tasks_expected, trust.coverage.tasks_seen), (10, 1));
+}
+
+#[test]
+fn absurd_values_are_left_out_and_told() {
+    let mut log = lines();
+    log[6]["Task Metrics"]["Executor CPU Time"] = json!(-5_000_000_000_i64);
+    log[6]["Task Metrics"]["Executor Run Time"] = json!(i64::MAX);
+    log[6]["Task Info"]["Index"] = json!(-1);
+    let summary = summary_of(text(&log));
+    let work = summary.totals.all_work;
+    assert_eq!((work.run_time_ms, work.cpu_time_ns, work.gc_time_ms), (None, None, Some(10)));
+    let clamped: Vec<&str> = summary.trust.clamped.keys().map(String::as_str).collect();
+    assert_eq!(clamped, ["executor_cpu_time_ns", "executor_run_time_ms", "index"]);
+    for far in [i64::MAX, 300_000_000_000_000, -1] {
+        let mut log = lines();
+        log[6]["Task Info"]["Finish Time"] = json!(far);
+        let summary = summary_of(text(&log));
+        assert_eq!(
+            (summary.application.duration_ms, summary.totals.executors.occupied_core_ms),
+            (Some(3000), None)
+        );
+    }
+    let mut log = lines();
+    log[3]["Stage Infos"][0]["Number of Tasks"] = json!(i64::MAX);
+    log[4]["Stage Info"]["Number of Tasks"] = json!(i64::MAX);
+    log[7]["Stage Info"]["Number of Tasks"] = json!(-5);
+    assert_eq!(summary_of(text(&log)).trust.coverage.tasks_expected, 1);
+}
+
+#[test]
+fn no_secret_leaves_by_any_name() {
+    let mut log = lines();
+    log[1]["App Name"] = json!("jdbc:mysql://bob:hunter2@host/db password=hunter2 --token=hunter2");
+    log[1]["User"] = json!("password=hunter2");
+    log.push(json!({"Event": "com.x.password=hunter2"}));
+    log.push(json!({"Event": "SparkListenerTaskEnd", "Stage ID": "hunter2"}));
+    log.push(json!({"Event": "SparkListenerJobEnd", "Job ID": "hunter2, expected u32"}));
+    let run = run_of_lines(&log);
+    assert_eq!(run.trust.bad_lines.count, 2);
+    assert!(!format!("{run:?}{:?}", summarize(&run)).contains("hunter2"));
+}
+
+#[test]
+fn damaged_text_does_not_lose_the_event() {
+    let bytes = text(&lines()).replace("\"base\"", "\"b@se\"").into_bytes();
+    let damaged: Vec<u8> = bytes.into_iter().map(|byte| if byte == b'@' { 0xff } else { byte }).collect();
+    let summary = summary_of(damaged);
+    assert_eq!(summary.application.name.as_deref(), Some("b\u{fffd}se"));
+    assert_same_totals(&summary, "invalid UTF-8");
+}
+
+#[test]
+fn many_unknown_names_are_counted_together() {
+    let long = "x".repeat(5000);
+    let log: String = (0..3000).map(|n| format!("{{\"Event\":\"com.x.{n}.{long}\"}}\n")).collect();
+    let unknown = run_of(log).trust.unknown_events;
+    assert!(unknown.len() <= 1001 && unknown.keys().all(|name| name.len() <= 200));
+    assert_eq!(unknown.values().sum::<u64>(), 3000);
 }

@@ -228,7 +228,7 @@ fn compare_stages(run: &Run, theirs: &Value, comparison: &mut Comparison) {
         if stage.status != StageStatus::Active {
             comparison.check(path("completion"), json!(stage.completed_ms), &time(&other["completionTime"]));
         }
-        comparison.check(path("name"), json!(stage.name), &other["name"]);
+        comparison.check(path("name"), json!(&*stage.name), &other["name"]);
         comparison.check(path("failure"), json!(stage.failure_reason), &other["failureReason"]);
         comparison.check(path("rdds"), sorted(&json!(stage.rdd_ids)), &sorted(&other["rddIds"]));
         comparison.check(

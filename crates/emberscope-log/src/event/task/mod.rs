@@ -11,6 +11,7 @@ pub use fast::{read_task_end, read_task_start};
 pub use slow::{task_end_with_serde, task_start_with_serde};
 
 use crate::columns::{N_TASK_COLUMNS, TaskColumn, TaskStatus};
+use crate::event::lenient::is_time;
 use crate::strings::StringTable;
 use TaskColumn as C;
 
@@ -52,10 +53,10 @@ pub(crate) trait Columns {
     /// Sets a column; one that this kind of row does not have is dropped.
     fn set(&mut self, column: TaskColumn, value: i64);
 
-    /// Spark writes 0 for a time that has not come; that is "none", not 1970.
+    /// Sets a time; what cannot be one is left out.
     #[inline(always)]
     fn set_time(&mut self, column: TaskColumn, epoch_ms: i64) {
-        if epoch_ms > 0 {
+        if is_time(epoch_ms) {
             self.set(column, epoch_ms);
         }
     }

@@ -7,6 +7,7 @@ use super::{
 use crate::columns::TaskStatus;
 use crate::event::lenient::{self, Int};
 use crate::event::reason::TaskEndReason;
+use crate::event::reason_of;
 use serde::Deserialize;
 use std::borrow::Cow;
 
@@ -98,7 +99,7 @@ pub fn task_end_with_serde(
     line: &[u8],
     sink: &mut Sink,
 ) -> Result<(TaskRow, Option<TaskEndReason>), Refusal> {
-    let event: TaskEndEvent<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    let event: TaskEndEvent<'_> = serde_json::from_slice(line).map_err(|error| reason_of(&error))?;
     let mut row = TaskRow::new(sink.accumulators.len() as u32);
     row.stage_id = event.stage_id.ok_or("no \"Stage ID\"")?;
     row.stage_attempt = event.stage_attempt.0.and_then(|id| u32::try_from(id).ok()).unwrap_or(0);
@@ -177,7 +178,7 @@ fn fill_task_info<R: Columns>(row: &mut R, info: &TaskInfo<'_>, sink: &mut Sink)
 
 /// Reads a `SparkListenerTaskStart` with serde.
 pub fn task_start_with_serde(line: &[u8], sink: &mut Sink) -> Result<TaskStart, Refusal> {
-    let event: TaskStartEvent<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    let event: TaskStartEvent<'_> = serde_json::from_slice(line).map_err(|error| reason_of(&error))?;
     let mut row = TaskStart::new();
     row.stage_id = event.stage_id.ok_or("no \"Stage ID\"")?;
     row.stage_attempt = event.stage_attempt.0.and_then(|id| u32::try_from(id).ok()).unwrap_or(0);
