@@ -336,9 +336,11 @@ impl SegmentBuilder {
                 continue;
             }
             for row in rows.iter_mut().filter(|row| !plausible.contains(&row.values[slot])) {
+                // Spark itself writes -1 for an executor metric that was never polled.
+                let is_unset = row.values[slot] == -1 && slot >= TaskColumn::JvmHeapMemory.slot();
                 row.values[slot] = 0;
                 row.present &= !(1 << slot);
-                *self.implausible.entry(def.name).or_default() += 1;
+                *self.implausible.entry(def.name).or_default() += u64::from(!is_unset);
             }
         }
     }
