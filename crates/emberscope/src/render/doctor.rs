@@ -110,7 +110,7 @@ fn advice(advice: &[Advice], width: usize) -> Vec<Line> {
     for advice in advice {
         lines.push(
             Line::text(Tone::Plain, "  ")
-                .and(Tone::Accent, format!("{}={}", advice.setting, plain(&advice.proposed)))
+                .and(Tone::Accent, format!("{}={}", advice.setting, plain(advice.proposed)))
                 .and(
                     Tone::Faint,
                     match &advice.current {
