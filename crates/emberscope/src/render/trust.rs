@@ -117,7 +117,7 @@ fn in_words(name: &str) -> String {
 }
 
 /// What stopped the reading of a file.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
     /// It ends too early.
     Cut,
@@ -153,7 +153,13 @@ fn unread(trust: &Trust, has_end: bool, gaps: &mut Vec<String>) {
                 gaps.push(format!("{}: {reason}{}", plain(&file.path), plain(&hint)));
             }
             Stop::Cut => {
-                let meaning = if has_end { "the copy may have broken off" } else { STILL_RUNNING };
+                let meaning = if reason.contains("zip archive ends") {
+                    "the zip archive broke off, download it again"
+                } else if has_end {
+                    "the copy may have broken off"
+                } else {
+                    STILL_RUNNING
+                };
                 let cut_line = trust.truncated_at.as_ref().filter(|cut| cut.file == file.path);
                 gaps.push(match cut_line {
                     Some(cut) => {
@@ -203,4 +209,25 @@ fn some_of(mut names: Vec<String>) -> String {
     names.truncate(TOLD);
     let list = names.join(", ");
     if rest == 0 { list } else { format!("{list} and {} more", count(rest as u64)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_archive_says_nothing_of_the_application() {
+        let file = FileTrust {
+            path: "a.zip!/app-1".to_owned(),
+            codec: "plain".to_owned(),
+            bytes: 1,
+            decoded_bytes: 1,
+            status: FileStatus::Partial,
+            reason: Some("the zip archive ends inside the entry".to_owned()),
+            hint: Some(STILL_RUNNING.to_owned()),
+        };
+        let trust = Trust { files: vec![file], truncated_tail: true, ..Trust::default() };
+        let expected = "a.zip!/app-1: the zip archive ends inside the entry (the zip archive broke off, download it again)";
+        assert_eq!(gaps(&trust, false), [expected]);
+    }
 }
