@@ -168,9 +168,7 @@ impl Inflating {
             Inflated::End => Err(invalid("the zip entry's checksum differs")),
             Inflated::Cut => match self.raw.error() {
                 Some(StreamEnd::Corrupt { reason }) => Err(io::Error::other(reason.clone())),
-                _ => {
-                    Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the zip archive ends inside the entry"))
-                }
+                _ => Err(cut()),
             },
             Inflated::Damaged => Err(invalid("the zip entry is damaged")),
         }
@@ -197,10 +195,15 @@ impl Input for EntryInput {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
-        let Some(state) = &self.state else { return self.window.read_at(offset, buf) };
         if buf.is_empty() {
             return Ok(0);
         }
+        let Some(state) = &self.state else {
+            let n = self.window.read_at(offset, buf)?;
+            // The archive ends before the entry does.
+            let is_cut = n == 0 && self.len.is_some_and(|len| offset < len);
+            return if is_cut { Err(cut()) } else { Ok(n) };
+        };
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         if offset < state.head.len() as u64 {
             let kept = &state.head[offset as usize..];
@@ -220,6 +223,10 @@ impl Input for EntryInput {
         }
         state.read(self.crc, buf)
     }
+}
+
+fn cut() -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, "the zip archive ends inside the entry")
 }
 
 fn invalid(reason: &str) -> io::Error {
@@ -455,6 +462,26 @@ mod tests {
         assert!(found.truncated());
         assert_eq!(found.entries().len(), 2);
         assert!(content(&found, &found.entries()[0]).unwrap() == text);
+    }
+
+    #[test]
+    fn a_cut_entry_gives_what_is_there() {
+        let text: Vec<u8> = (0..20_000u32)
+            .flat_map(|n| format!("{{\"Event\":{}}}\n", n.wrapping_mul(2_654_435_761)).into_bytes())
+            .collect();
+        for method in [zip::CompressionMethod::Stored, zip::CompressionMethod::Deflated] {
+            let bytes = archive(&[("one", &text)], method);
+            for kept in [bytes.len() / 2, 400] {
+                let found = open(&bytes[..kept]).unwrap();
+                assert!(found.truncated());
+                let input = Arc::new(found.open_entry(&found.entries()[0], "one".into()).unwrap());
+                let mut decoder = crate::codec::Decoder::new(input).unwrap();
+                let mut out = vec![0; text.len() + 1];
+                let n = decoder.read(&mut out);
+                assert!(n > 200 && out[..n] == text[..n], "{method} {kept}: {n}");
+                assert!(matches!(decoder.end(), Some(StreamEnd::Truncated { .. })), "{:?}", decoder.end());
+            }
+        }
     }
 
     #[test]

@@ -46,9 +46,12 @@ pub fn read_head(input: &dyn Input, limit: usize) -> io::Result<Vec<u8>> {
     let mut head = vec![0; input.len().map_or(limit, |len| limit.min(usize::try_from(len).unwrap_or(limit)))];
     let mut filled = 0;
     while filled < head.len() {
-        match input.read_at(filled as u64, &mut head[filled..])? {
-            0 => break,
-            n => filled += n,
+        match input.read_at(filled as u64, &mut head[filled..]) {
+            Ok(0) => break,
+            Ok(n) => filled += n,
+            // Cut, as an entry of a zip archive that broke off: what came before is the head.
+            Err(error) if filled > 0 && error.kind() == io::ErrorKind::UnexpectedEof => break,
+            Err(error) => return Err(error),
         }
     }
     head.truncate(filled);

@@ -159,6 +159,15 @@ pub struct Discovery {
 /// Why a source the user named cannot be looked at.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
+    /// The path has no characters, as that of a variable which is not set.
+    #[error("an empty path")]
+    NoPath,
+    /// A URL of a store that is not read.
+    #[error("{path}: only local files are read so far")]
+    Remote {
+        /// The URL as typed.
+        path: String,
+    },
     /// There is nothing at the path.
     #[error("{path}: no such file or directory")]
     NotFound {
@@ -184,7 +193,14 @@ pub enum SourceError {
 
 impl SourceError {
     fn from_io(path: &str, error: io::Error) -> SourceError {
+        let is_missing = error.kind() == io::ErrorKind::NotFound;
+        if is_missing && path.is_empty() {
+            return SourceError::NoPath;
+        }
         let path = path.to_owned();
+        if is_missing && scheme(&path).is_some() {
+            return SourceError::Remote { path };
+        }
         match error.kind() {
             io::ErrorKind::NotFound => SourceError::NotFound { path },
             io::ErrorKind::PermissionDenied => SourceError::Denied { path },
@@ -195,6 +211,8 @@ impl SourceError {
     /// What the user can do about it.
     pub fn hint(&self) -> &'static str {
         match self {
+            SourceError::NoPath => "name a log; a variable of the shell may not be set",
+            SourceError::Remote { path } => pipe_hint(path),
             SourceError::NotFound { .. } => {
                 "check the path; an application that ends renames its log, dropping the suffix .inprogress"
             }
@@ -203,6 +221,28 @@ impl SourceError {
             }
             SourceError::Unreadable { .. } => "copy the log to a local disk and try again",
         }
+    }
+}
+
+/// The scheme of a URL. One letter is a drive of Windows.
+fn scheme(path: &str) -> Option<&str> {
+    let (scheme, rest) = path.split_once(':')?;
+    let is_scheme = scheme.len() > 1
+        && scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
+    (is_scheme && (rest.starts_with("//") || matches!(scheme, "dbfs" | "file" if rest.starts_with('/'))))
+        .then_some(scheme)
+}
+
+/// How to read a log of a store that is not read, by the tool its users have.
+fn pipe_hint(url: &str) -> &'static str {
+    match scheme(url).unwrap_or_default().to_ascii_lowercase().as_str() {
+        "file" => "name the path alone, without the scheme `file:`",
+        "s3" | "s3a" | "s3n" => "pipe it: `aws s3 cp s3://... - | emberscope summary -`, or copy it",
+        "gs" => "pipe it: `gcloud storage cat gs://... | emberscope summary -`, or copy it",
+        "http" | "https" => "pipe it: `curl -fsS https://... | emberscope summary -`, or download it",
+        "dbfs" => "copy it: `databricks fs cp -r dbfs:/... DIR`, then name DIR",
+        _ => "pipe it: `hdfs dfs -cat ... | emberscope summary -`, or copy it",
     }
 }
 

@@ -110,6 +110,16 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() || is_direction_mark(c) { '\u{fffd}' } else { c }).collect()
 }
 
+/// As [`plain`], and not longer than a reader wants to see: a log may hold names of any length.
+pub(crate) fn shown(text: &str, columns: usize) -> String {
+    crate::render::page::fit(&plain(text), columns)
+}
+
+/// The text, unless it is blank.
+pub(crate) fn present(text: Option<&str>) -> Option<&str> {
+    text.filter(|text| !text.trim().is_empty())
+}
+
 /// Marks that make text run the other way and so can make one name look like another.
 fn is_direction_mark(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -2,8 +2,11 @@
 
 use crate::cli::Reading;
 use crate::exit::Exit;
+use crate::facts::is_whole;
 use crate::messages;
+use crate::output::Guard;
 use crate::progress::Progress;
+use crate::render;
 use emberscope_log::source::{PathStatus, RunSource, SkippedPath, discover};
 use emberscope_model::run::{Run, RunIdentity};
 use std::collections::BTreeMap;
@@ -12,13 +15,20 @@ use std::collections::BTreeMap;
 /// told and not shown again.
 pub(crate) fn for_each_run<T>(
     reading: &Reading,
+    guard: Option<&Guard>,
     read: impl Fn(&RunSource, &(dyn Fn(u64) + Sync)) -> (Run, T),
     mut show: impl FnMut(Run, T) -> anyhow::Result<()>,
 ) -> anyhow::Result<Exit> {
     let mut tally = Tally::default();
+    if let Some(guard) = guard {
+        reading.sources.iter().try_for_each(|source| guard.check(source))?;
+    }
     let mut seen: BTreeMap<RunIdentity, String> = BTreeMap::new();
     for source in &reading.sources {
-        for source in find(reading, source, &mut tally) {
+        for source in find(reading, guard, source, &mut tally) {
+            if let Some(guard) = guard {
+                source.members.iter().try_for_each(|member| guard.check(&member.name))?;
+            }
             let (run, more) = {
                 let progress = Progress::start(&source, reading.progress);
                 read(&source, &|bytes| progress.at(bytes))
@@ -36,8 +46,10 @@ pub(crate) fn for_each_run<T>(
             }
             seen.insert(run.identity(), run.source.clone());
             tally.runs += 1;
-            // A log without an end is part of a run, however well it was read.
-            tally.is_partial |= !run.trust.is_complete() || !run.application.has_end;
+            if !is_whole(&run) {
+                let gaps = render::gaps(&run.trust, run.application.has_end);
+                tally.gaps.push(format!("{}: {}", run.source, gaps.join("; ")));
+            }
             show(run, more)?;
         }
     }
@@ -45,8 +57,8 @@ pub(crate) fn for_each_run<T>(
 }
 
 /// What a source holds; what it does not is told.
-fn find(reading: &Reading, source: &str, tally: &mut Tally) -> Vec<RunSource> {
-    let found = match discover(source) {
+fn find(reading: &Reading, guard: Option<&Guard>, source: &str, tally: &mut Tally) -> Vec<RunSource> {
+    let mut found = match discover(source) {
         Ok(found) => found,
         Err(error) => {
             tally.is_partial = true;
@@ -54,11 +66,13 @@ fn find(reading: &Reading, source: &str, tally: &mut Tally) -> Vec<RunSource> {
             return Vec::new();
         }
     };
-    tally.is_partial |= found.skipped.iter().any(|path| path.status == PathStatus::Failed);
+    found.skipped.retain(|path| !guard.is_some_and(|guard| guard.is_in_progress(&path.path)));
+    let failed = found.skipped.iter().filter(|path| path.status == PathStatus::Failed);
+    tally.gaps.extend(failed.map(|path| format!("{}: {}", path.path, path.reason)));
     if found.runs.is_empty() {
         // The user asked for this very thing, so it is an error where in a directory it is a note.
         tally.is_partial = true;
-        no_run(source, &found.skipped);
+        no_run(reading, source, &found.skipped);
     } else if !reading.quiet {
         messages::skipped(&found.skipped);
     }
@@ -68,14 +82,16 @@ fn find(reading: &Reading, source: &str, tally: &mut Tally) -> Vec<RunSource> {
 const WHAT_IT_READS: &str =
     "event logs are what Spark writes to spark.eventLog.dir when spark.eventLog.enabled is true";
 
-fn no_run(source: &str, skipped: &[SkippedPath]) {
+fn no_run(reading: &Reading, source: &str, skipped: &[SkippedPath]) {
     match skipped {
         [only] if only.path == source => {
             let hint = only.hint.as_deref().unwrap_or(WHAT_IT_READS);
             messages::error(&format!("{source}: {}", only.reason), Some(hint));
         }
         _ => {
-            messages::skipped(skipped);
+            if !reading.quiet {
+                messages::skipped(skipped);
+            }
             messages::error(&format!("{source}: no event log in it"), Some(WHAT_IT_READS));
         }
     }
@@ -84,9 +100,14 @@ fn no_run(source: &str, skipped: &[SkippedPath]) {
 #[derive(Debug, Default)]
 struct Tally {
     runs: usize,
-    /// Something that was asked for could not be read, or not whole.
+    /// Something that was asked for gave no run, which has been told.
     is_partial: bool,
+    /// What is not whole or could not be read, and what is missing.
+    gaps: Vec<String>,
 }
+
+/// Gaps that are told one by one when they fail the program.
+const TOLD_GAPS: usize = 20;
 
 impl Tally {
     fn without_events(&mut self, reading: &Reading, run: &Run) {
@@ -109,7 +130,17 @@ impl Tally {
     fn exit(&self, reading: &Reading) -> Exit {
         if self.runs == 0 {
             Exit::NoInput
-        } else if reading.strict && self.is_partial {
+        } else if reading.strict && (self.is_partial || !self.gaps.is_empty()) {
+            for gap in self.gaps.iter().take(TOLD_GAPS) {
+                messages::error(&format!("not whole: {gap}"), None);
+            }
+            let rest = self.gaps.len().saturating_sub(TOLD_GAPS);
+            if rest > 0 {
+                messages::error(&format!("not whole: {rest} more"), None);
+            }
+            if self.gaps.is_empty() {
+                messages::error("not everything that was named could be read, as --strict asks", None);
+            }
             Exit::Partial
         } else {
             Exit::Done

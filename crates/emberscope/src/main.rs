@@ -6,6 +6,7 @@
 mod cli;
 mod commands;
 mod exit;
+mod facts;
 mod format;
 mod inputs;
 mod messages;

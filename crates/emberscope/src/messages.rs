@@ -36,9 +36,24 @@ fn say(kind: &str, tone: Tone, message: &str, hint: Option<&str>) {
     }
 }
 
+/// The paths to tell one by one, and how many more there are. What Hadoop leaves beside every log is among
+/// neither: with it, no directory would be read without a note.
+fn worth_telling(paths: &[SkippedPath]) -> (Vec<&SkippedPath>, usize) {
+    let mut told: Vec<&SkippedPath> = paths.iter().filter(|path| !is_of_hadoop(path)).collect();
+    let rest = told.len().saturating_sub(TOLD_PATHS);
+    told.truncate(TOLD_PATHS);
+    (told, rest)
+}
+
+fn is_of_hadoop(path: &SkippedPath) -> bool {
+    let name = path.path.rsplit(['/', '\\']).next().unwrap_or_default();
+    path.status != PathStatus::Failed && (name.ends_with(".crc") || name == "_SUCCESS")
+}
+
 /// Tells what became of the paths that gave no run.
 pub(crate) fn skipped(paths: &[SkippedPath]) {
-    for path in paths.iter().take(TOLD_PATHS) {
+    let (told, rest) = worth_telling(paths);
+    for path in told {
         let message = format!("{}: {}", path.path, path.reason);
         match path.status {
             PathStatus::Failed => warning(&message, path.hint.as_deref()),
@@ -47,7 +62,6 @@ pub(crate) fn skipped(paths: &[SkippedPath]) {
             }
         }
     }
-    let rest = paths.len().saturating_sub(TOLD_PATHS);
     if rest > 0 {
         note(&format!("skipped {} more", format::counted(rest as u64, "path")), None);
     }

@@ -1,7 +1,9 @@
 //! Where results go: standard output or a file, with or without colour, and how wide.
 
+mod clean;
+
+use crate::exit::UsageError;
 use anyhow::Context;
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -47,35 +49,115 @@ pub(crate) enum Output {
     /// Standard output.
     Stdout,
     /// A file, written beside its place and moved there when whole.
-    File { file: io::BufWriter<File>, written: PathBuf, target: PathBuf },
+    File(InProgress),
     /// A device or pipe, which must not be replaced by a file.
-    Device(File),
+    Device { file: File, shown: String },
+}
+
+/// A file that is written beside its place.
+#[derive(Debug)]
+pub(crate) struct InProgress {
+    file: io::BufWriter<File>,
+    written: PathBuf,
+    /// Its place, links followed: a link is not replaced by a file.
+    target: PathBuf,
+    /// Its place as typed.
+    shown: String,
+}
+
+/// What reading must keep its hands off, and what must not be written over.
+#[derive(Clone, Debug)]
+pub(crate) struct Guard {
+    written: PathBuf,
+    target: PathBuf,
+}
+
+impl Guard {
+    /// Whether a path is the file being written, which no directory that is read should tell of.
+    pub(crate) fn is_in_progress(&self, path: &str) -> bool {
+        let path = Path::new(path);
+        path.file_name() == self.written.file_name() && is_same(path, &self.written)
+    }
+
+    /// Refuses to write over one of the files that are read.
+    pub(crate) fn check(&self, source: &str) -> anyhow::Result<()> {
+        // Of a zip entry, the archive.
+        let path = source.split_once("!/").map_or(source, |(archive, _)| archive);
+        if is_same(Path::new(path), &self.target) || is_same(Path::new(source), &self.target) {
+            let message = format!("--out {}: that is one of the sources", self.target.display());
+            return Err(UsageError { message, hint: "write the result to another file" }.into());
+        }
+        Ok(())
+    }
+}
+
+/// Whether two paths lead to one file, which they do not where one leads nowhere.
+fn is_same(path: &Path, other: &Path) -> bool {
+    match (path.canonicalize(), other.canonicalize()) {
+        (Ok(path), Ok(other)) => path == other,
+        _ => false,
+    }
+}
+
+fn unwritable(shown: &str, why: &str, hint: &'static str) -> anyhow::Error {
+    UsageError { message: format!("--out {shown}: cannot be written: {why}"), hint }.into()
+}
+
+/// A target that cannot be opened is a mistake of the command line, but for a full disk.
+fn not_opened(shown: &str, error: io::Error) -> anyhow::Error {
+    let hint = match error.kind() {
+        io::ErrorKind::NotFound => "make its directory first, or name another file",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            return anyhow::Error::new(error).context(format!("{shown}: cannot be written"));
+        }
+        _ => "name a file that may be written",
+    };
+    unwritable(shown, &error.to_string(), hint)
 }
 
 impl Output {
     /// Opens `path`, or standard output.
     pub(crate) fn open(path: Option<&Path>) -> anyhow::Result<Output> {
         let Some(path) = path.filter(|path| *path != Path::new("-")) else { return Ok(Output::Stdout) };
-        let cannot = || format!("{}: cannot be written", path.display());
-        if std::fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
-            return Ok(Output::Device(File::options().write(true).open(path).with_context(cannot)?));
+        let shown = path.display().to_string();
+        let meta = std::fs::metadata(path).ok();
+        if meta.as_ref().is_some_and(|meta| !meta.is_file() && !meta.is_dir()) {
+            let file = File::options().write(true).open(path).map_err(|error| not_opened(&shown, error))?;
+            return Ok(Output::Device { file, shown });
         }
-        if path.is_dir() {
-            anyhow::bail!("{}: is a directory, not a file", path.display());
+        if meta.as_ref().is_some_and(std::fs::Metadata::is_dir) {
+            return Err(unwritable(&shown, "it is a directory", "name a file in it"));
         }
-        let mut name = OsString::from(".");
-        name.push(path.file_name().with_context(cannot)?);
-        name.push(format!(".{}.inprogress", std::process::id()));
-        let written = path.with_file_name(name);
-        let file = io::BufWriter::new(File::create(&written).with_context(cannot)?);
-        Ok(Output::File { file, written, target: path.to_owned() })
+        if meta.is_some_and(|meta| meta.permissions().readonly()) {
+            return Err(unwritable(&shown, "it is write-protected", "name another file"));
+        }
+        let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let Some(name) = target.file_name() else {
+            return Err(unwritable(&shown, "it names no file", "name a file"));
+        };
+        clean::remove_stale(&target);
+        let written = target.with_file_name(clean::name_for(name, std::process::id()));
+        clean::on_signal(&written);
+        let file = File::create(&written).map_err(|error| not_opened(&shown, error))?;
+        let file = io::BufWriter::new(file);
+        Ok(Output::File(InProgress { file, written, target, shown }))
+    }
+
+    /// What reading must know of a file that is written.
+    pub(crate) fn guard(&self) -> Option<Guard> {
+        match self {
+            Output::File(InProgress { written, target, .. }) => {
+                Some(Guard { written: written.clone(), target: target.clone() })
+            }
+            Output::Stdout | Output::Device { .. } => None,
+        }
     }
 
     /// How text may look here.
     pub(crate) fn look(&self) -> Look {
         match self {
             Output::Stdout => Look { width: width(), colour: colour_of(&io::stdout()) },
-            Output::File { .. } | Output::Device(_) => Look { width: DEFAULT_WIDTH, colour: false },
+            Output::File(_) | Output::Device { .. } => Look { width: DEFAULT_WIDTH, colour: false },
         }
     }
 
@@ -84,36 +166,37 @@ impl Output {
         match self {
             Output::Stdout => {
                 let mut stdout = io::stdout().lock();
-                stdout.write_all(text.as_bytes())?;
-                stdout.flush()?;
+                stdout
+                    .write_all(text.as_bytes())
+                    .and_then(|()| stdout.flush())
+                    .context("standard output: cannot be written")
             }
-            Output::File { file, target, .. } => file
-                .write_all(text.as_bytes())
-                .with_context(|| format!("{}: cannot be written", target.display()))?,
-            Output::Device(file) => file.write_all(text.as_bytes())?,
+            Output::File(InProgress { file, shown, .. }) => {
+                file.write_all(text.as_bytes()).with_context(|| format!("{shown}: cannot be written"))
+            }
+            Output::Device { file, shown } => {
+                file.write_all(text.as_bytes()).with_context(|| format!("{shown}: cannot be written"))
+            }
         }
-        Ok(())
     }
 
-    /// Puts a file in its place.
+    /// Puts a file in its place. An output that is dropped instead leaves its place as it was.
     pub(crate) fn finish(mut self) -> anyhow::Result<()> {
-        if let Output::File { file, written, target } = &mut self {
+        if let Output::File(InProgress { file, written, target, shown }) = &mut self {
             file.flush()
                 .and_then(|()| std::fs::rename(&*written, &*target))
-                .with_context(|| format!("{}: cannot be written", target.display()))?;
+                .with_context(|| format!("{shown}: cannot be written"))?;
             written.clear();
         }
         Ok(())
     }
 }
 
-impl Drop for Output {
+impl Drop for InProgress {
     fn drop(&mut self) {
         // Not finished: leave nothing that looks like a result.
-        if let Output::File { written, .. } = self
-            && !written.as_os_str().is_empty()
-        {
-            _ = std::fs::remove_file(written);
+        if !self.written.as_os_str().is_empty() {
+            _ = std::fs::remove_file(&self.written);
         }
     }
 }

@@ -13,6 +13,9 @@ use crate::layout::{self, Check, Content, Entry, Group, LogName};
 /// blocks may have 32 MiB, Spark's have 32 KiB.
 const LARGE_HEAD: usize = 1 << 20;
 
+/// Decoded bytes that are enough to tell a compression inside another by its magic.
+const SHORTEST_INNER: usize = 4;
+
 /// Collects runs and verdicts.
 #[derive(Default)]
 pub(super) struct Assembler {
@@ -319,6 +322,12 @@ fn probe(input: &dyn Input, head: Vec<u8>) -> Probe {
         }
         if let Some(format) = foreign(&text) {
             return not(format.what, format.hint);
+        }
+        let inner = sniff(&text);
+        // A text of one or two letters may look like the start of anything.
+        if inner != Codec::Plain && text.len() >= SHORTEST_INNER {
+            let hint = Some("unpack the outer compression and name what comes out");
+            return not(&format!("{inner} inside {codec}, compressed twice"), hint);
         }
     }
     match layout::content(&text) {

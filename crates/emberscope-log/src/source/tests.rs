@@ -348,3 +348,25 @@ fn links_and_special_files() {
         assert_eq!(dir.discover("logs/pipe").skipped.len(), 1);
     }
 }
+
+#[test]
+fn urls_are_told_from_paths_that_are_missing() {
+    let url = |source: &str| matches!(discover(source), Err(SourceError::Remote { .. }));
+    for source in
+        ["s3://b/x", "hdfs://nn/x", "https://h/x", "gs://b/x", "abfss://c@a/x", "dbfs:/x", "file:/x"]
+    {
+        assert!(url(source), "{source}");
+    }
+    for source in ["C:/x", "missing", "app:1", "a b://x"] {
+        assert!(!url(source), "{source}");
+    }
+    assert!(matches!(discover(""), Err(SourceError::NoPath)));
+}
+
+#[test]
+fn a_compression_inside_another_is_named() {
+    let dir = Dir::new(&[("app-1.zstd.gz", gz(&zst(&lines(1..=10))))]);
+    let found = dir.discover("app-1.zstd.gz");
+    assert_eq!(found.skipped[0].reason, "this is zstd inside gzip, compressed twice");
+    assert!(found.runs.is_empty());
+}

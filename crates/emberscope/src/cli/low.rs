@@ -45,8 +45,10 @@ Examples:
 
 `useful` is the work of the attempts that counted, `all work` that of all
 attempts, `lost` the difference: failed and killed attempts, losing speculative
-copies, stages run again. What the log does not hold is `not measured`, in JSON
-null, and never 0.")]
+copies, stages run again. `in task slots` is the time tasks held a core, from
+launch to end; it leaves out the time in which a result was on its way to the
+driver, when the slot is free again. What the log does not
+hold is `not measured`, in JSON null, and never 0.")]
     Summary(ShowArgs),
     /// What fills a log, what it lacks, and which Spark setting would change that
     #[command(after_help = "\

@@ -2,6 +2,7 @@
 
 use crate::cli::{Format, ShowOptions};
 use crate::exit::Exit;
+use crate::facts::Facts;
 use crate::inputs::for_each_run;
 use crate::output::Output;
 use crate::render;
@@ -12,21 +13,24 @@ use emberscope_model::summary::summarize;
 /// Runs the command.
 pub(crate) fn run(options: &ShowOptions) -> anyhow::Result<Exit> {
     let mut output = Output::open(options.out.as_deref())?;
-    let look = output.look();
+    let (look, guard) = (output.look(), output.guard());
     let mut is_first = true;
     let exit = for_each_run(
         &options.reading,
+        guard.as_ref(),
         |source, progress| (load(source, options.reading.scan, ParseOptions::default(), progress), ()),
         |run, ()| {
             let summary = summarize(&run);
             let text = match options.format {
                 Format::Json => serde_json::to_string(&summary)? + "\n",
-                Format::Text => render::summary::text(&summary, look, is_first),
+                Format::Text => render::summary::text(&summary, &Facts::of(&run), look, is_first),
             };
             is_first = false;
             output.write(&text)
         },
     )?;
-    output.finish()?;
+    if exit != Exit::NoInput {
+        output.finish()?;
+    }
     Ok(exit)
 }

@@ -1,8 +1,9 @@
 //! What fills a log and what to do about it.
 
 use super::page::{Align, Line, Tone, bar, fit, items, labelled, table};
-use super::{join, title, trust};
-use crate::format::{bytes, count, counted, plain, share};
+use super::{LONGEST_NAME, join, spark_version, title, trust};
+use crate::facts::Facts;
+use crate::format::{bytes, count, counted, plain, share, shown};
 use crate::output::Look;
 use emberscope_model::doctor::{Absent, Advice, Basis, Doctor, EventShare, LogFacts, SavedOf, Saving};
 
@@ -13,12 +14,9 @@ const TOLD_FIELD_SHARE: f64 = 0.02;
 const TOLD_FIELDS: usize = 4;
 
 /// A diagnosis of a log as text.
-pub(crate) fn text(doctor: &Doctor, look: Look, is_first: bool) -> String {
+pub(crate) fn text(doctor: &Doctor, facts: &Facts, look: Look, is_first: bool) -> String {
     let application = &doctor.application;
-    let version = application
-        .spark_version
-        .as_deref()
-        .map_or_else(|| "Spark version unknown".to_owned(), |version| format!("Spark {}", plain(version)));
+    let version = spark_version(application.spark_version.as_deref());
     let right = (Tone::Plain, version.as_str());
     let mut lines = vec![title(application.name.as_deref(), application.id.as_deref(), right, look.width)];
     lines.extend(items(Line::default(), Tone::Plain, &size(&doctor.log), look.width));
@@ -31,7 +29,7 @@ pub(crate) fn text(doctor: &Doctor, look: Look, is_first: bool) -> String {
     lines.push(Line::default());
     lines.extend(advice(&doctor.advice, look.width));
     lines.push(Line::default());
-    lines.extend(trust::lines(&doctor.trust, look.width));
+    lines.extend(trust::lines(&doctor.trust, facts, look.width));
     join(&lines, look, is_first)
 }
 
@@ -54,7 +52,7 @@ fn size(log: &LogFacts) -> Vec<String> {
 
 /// Event names without what they all begin with.
 fn short(event: &str) -> String {
-    plain(event.strip_prefix("SparkListener").unwrap_or(event))
+    shown(event.strip_prefix("SparkListener").unwrap_or(event), LONGEST_NAME)
 }
 
 fn filling(doctor: &Doctor, width: usize) -> Vec<Line> {
@@ -104,21 +102,19 @@ fn absent(absent: &[Absent], width: usize) -> Vec<Line> {
 
 fn advice(advice: &[Advice], width: usize) -> Vec<Line> {
     if advice.is_empty() {
-        return vec![
-            Line::text(Tone::Strong, "Settings")
-                .and(Tone::Good, "  nothing to change")
-                .and(Tone::Faint, ": no setting of this Spark version would save 1 % or more"),
-        ];
+        let label = Line::text(Tone::Strong, "Settings").and(Tone::Plain, "  ");
+        let text = "nothing to change: no setting of this Spark version would save 1 % or more";
+        return labelled(label, Tone::Good, text, width);
     }
     let mut lines = vec![Line::text(Tone::Strong, "Settings")];
     for advice in advice {
         lines.push(
             Line::text(Tone::Plain, "  ")
-                .and(Tone::Accent, format!("{}={}", advice.setting, advice.proposed))
+                .and(Tone::Accent, format!("{}={}", advice.setting, plain(advice.proposed)))
                 .and(
                     Tone::Faint,
                     match &advice.current {
-                        Some(current) => format!("  (now {})", plain(current)),
+                        Some(current) => format!("  (now {})", shown(current, LONGEST_NAME)),
                         None => String::new(),
                     },
                 ),
@@ -126,7 +122,7 @@ fn advice(advice: &[Advice], width: usize) -> Vec<Line> {
         if let Some(saving) = &advice.saving {
             lines.extend(labelled(Line::text(Tone::Plain, "    "), Tone::Good, &effect(saving), width));
         }
-        lines.extend(labelled(Line::text(Tone::Plain, "    "), Tone::Plain, &advice.reason, width));
+        lines.extend(labelled(Line::text(Tone::Plain, "    "), Tone::Plain, &plain(&advice.reason), width));
         if let Some(cost) = advice.cost {
             lines.extend(labelled(
                 Line::text(Tone::Plain, "    "),

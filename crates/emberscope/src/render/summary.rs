@@ -1,17 +1,18 @@
 //! The summary of a run on one screen.
 
 use super::page::{Align, Line, Tone, bar, beside, items, table};
-use super::{join, title, trust};
+use super::{LONGEST_NAME, join, spark_version, title, trust};
+use crate::facts::Facts;
 use crate::format::{
-    NOT_MEASURED, bytes, count, counted, duration, instant, nanos, plain, share_of, signed_count,
+    NOT_MEASURED, bytes, count, counted, duration, instant, nanos, present, share_of, shown, signed_count,
 };
 use crate::output::Look;
 use emberscope_model::run::ApplicationStatus;
 use emberscope_model::summary::{ApplicationSummary, Summary, Totals, Work};
 
 /// A summary as text.
-pub(crate) fn text(summary: &Summary, look: Look, is_first: bool) -> String {
-    let mut lines = head(&summary.application, &summary.trust.engine, look.width);
+pub(crate) fn text(summary: &Summary, facts: &Facts, look: Look, is_first: bool) -> String {
+    let mut lines = head(&summary.application, facts, &summary.trust.engine, look.width);
     lines.extend(items(Line::default(), Tone::Plain, &counts(&summary.totals), look.width));
     lines.push(Line::default());
     let middle = look.width.div_ceil(2);
@@ -22,11 +23,11 @@ pub(crate) fn text(summary: &Summary, look: Look, is_first: bool) -> String {
     lines.extend(work(&summary.totals));
     lines.extend(lost_causes(&summary.totals, look.width));
     lines.push(Line::default());
-    lines.extend(trust::lines(&summary.trust, look.width));
+    lines.extend(trust::lines(&summary.trust, facts, look.width));
     join(&lines, look, is_first)
 }
 
-fn head(application: &ApplicationSummary, engine: &str, width: usize) -> Vec<Line> {
+fn head(application: &ApplicationSummary, facts: &Facts, engine: &str, width: usize) -> Vec<Line> {
     let status = match application.status {
         ApplicationStatus::Succeeded => (Tone::Good, "succeeded"),
         ApplicationStatus::Failed => (Tone::Bad, "FAILED"),
@@ -34,32 +35,48 @@ fn head(application: &ApplicationSummary, engine: &str, width: usize) -> Vec<Lin
         ApplicationStatus::Unknown => (Tone::Warn, "status unknown"),
     };
     let mut parts = Vec::new();
-    parts.push(match &application.spark_version {
-        Some(version) if version.starts_with(|first: char| first.is_ascii_digit()) => {
-            format!("Spark {version}")
-        }
-        Some(version) => plain(version),
-        None => "Spark version unknown".to_owned(),
-    });
+    parts.push(spark_version(application.spark_version.as_deref()));
     if engine != "spark" {
-        parts.push(format!("engine {engine}"));
+        parts.push(format!("engine {}", shown(engine, LONGEST_NAME)));
     }
-    if let Some(user) = &application.user {
-        parts.push(format!("user {}", plain(user)));
+    parts.extend(cluster(facts));
+    if let Some(user) = present(application.user.as_deref()) {
+        parts.push(format!("user {}", shown(user, LONGEST_NAME)));
     }
-    if let Some(attempt) = &application.attempt_id {
-        parts.push(format!("attempt {}", plain(attempt)));
+    if let Some(attempt) = present(application.attempt_id.as_deref()) {
+        parts.push(format!("attempt {}", shown(attempt, LONGEST_NAME)));
     }
-    let start = application
-        .start_time_ms
-        .map_or_else(|| "start unknown".to_owned(), |at| format!("from {}", instant(at)));
-    let duration = application
-        .duration_ms
-        .map_or_else(|| "duration unknown".to_owned(), |ms| format!("for {}", duration(ms)));
-    parts.push(format!("{start} {duration}"));
+    match (application.start_time_ms, application.duration_ms) {
+        (Some(start), Some(ms)) => parts.push(format!("from {} for {}", instant(start), duration(ms))),
+        (start, ms) => {
+            parts
+                .push(start.map_or_else(|| "start unknown".to_owned(), |at| format!("from {}", instant(at))));
+            parts
+                .push(ms.map_or_else(|| "duration unknown".to_owned(), |ms| format!("for {}", duration(ms))));
+        }
+    }
     let mut lines = vec![title(application.name.as_deref(), application.id.as_deref(), status, width)];
     lines.extend(items(Line::default(), Tone::Plain, &parts, width));
     lines
+}
+
+/// Where it ran, and how many cores an executor had.
+fn cluster(facts: &Facts) -> Option<String> {
+    let master = present(facts.master.as_deref())?;
+    let is_local = master == "local" || master.starts_with("local[");
+    let place = match master {
+        _ if is_local => "local mode".to_owned(),
+        "yarn" | "yarn-client" | "yarn-cluster" => "YARN".to_owned(),
+        _ if master.starts_with("k8s://") => "Kubernetes".to_owned(),
+        _ if master.starts_with("spark://") => "standalone cluster".to_owned(),
+        _ if master.starts_with("local-cluster") => "local cluster".to_owned(),
+        _ => format!("master {}", shown(master, LONGEST_NAME)),
+    };
+    Some(match facts.cores {
+        Some(cores) if is_local => format!("{place}, {}", counted(u64::from(cores), "core")),
+        Some(cores) => format!("{place}, {} per executor", counted(u64::from(cores), "core")),
+        None => place,
+    })
 }
 
 /// What there was of everything; what there was none of is left out, but for the main counts.

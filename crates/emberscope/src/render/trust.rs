@@ -1,18 +1,24 @@
 //! How far the numbers can be trusted, in words.
 
 use super::page::{Line, Tone, items, labelled};
-use crate::format::{bytes, count, counted, plain, share};
-use emberscope_model::trust::{FileStatus, Trust};
+use crate::facts::Facts;
+use crate::format::{bytes, count, counted, plain, share, shown};
+use emberscope_model::trust::{FileStatus, FileTrust, Trust};
 
 const LABEL: &str = "Trust   ";
 /// Names in a list before the rest is only counted.
 const TOLD: usize = 4;
+/// Columns of a reason and of a name: both may come from the log and be of any length.
+const REASON: usize = 240;
+const NAME: usize = 60;
+/// What a log without an end may mean.
+const STILL_RUNNING: &str = "the application may still be running, or its driver was killed";
 
 /// The lines of the trust block: one where all is well, one more for everything that is not.
-pub(super) fn lines(trust: &Trust, width: usize) -> Vec<Line> {
-    let concerns = concerns(trust);
-    let is_whole = trust.is_complete() && trust.coverage.stages.is_empty();
-    let (tone, verdict) = match (is_whole, concerns.is_empty()) {
+pub(super) fn lines(trust: &Trust, facts: &Facts, width: usize) -> Vec<Line> {
+    let mut concerns = gaps(trust, facts.has_end);
+    concerns.extend(remarks(trust));
+    let (tone, verdict) = match (facts.is_whole, concerns.is_empty()) {
         (true, true) => (Tone::Good, "complete"),
         (true, false) => (Tone::Warn, "with notes"),
         (false, _) => (Tone::Warn, "not whole"),
@@ -36,93 +42,160 @@ fn what_was_read(trust: &Trust) -> Vec<String> {
         size.push_str(&format!(" → {}", bytes(decoded as i64)));
     }
     let (seen, expected) = (trust.coverage.tasks_seen, trust.coverage.tasks_expected);
+    // No number where all is well: tasks of each attempt of a stage are counted here, so that it would
+    // differ from the number of tasks above.
     let tasks = match trust.coverage.ratio {
-        Some(_) if seen == expected && seen > 1 => format!("all {} tasks", count(expected)),
-        Some(_) if seen == expected => "the only task".to_owned(),
-        Some(ratio) => format!("{} of {} ({})", count(seen), counted(expected, "task"), share(ratio)),
+        Some(_) if seen == expected => "all task ends".to_owned(),
+        Some(ratio) => format!("{} of {} ({})", count(seen), counted(expected, "task end"), share(ratio)),
         None => "no tasks".to_owned(),
     };
     vec![counted(trust.files.len() as u64, "file"), size, counted(trust.lines, "line"), tasks]
 }
 
-/// Everything that is not complete or not as the log has it.
-fn concerns(trust: &Trust) -> Vec<String> {
-    let mut concerns = Vec::new();
-    unread(trust, &mut concerns);
+/// All that makes a log less than whole.
+pub(crate) fn gaps(trust: &Trust, has_end: bool) -> Vec<String> {
+    let mut gaps = Vec::new();
+    unread(trust, has_end, &mut gaps);
     let stages = &trust.coverage.stages;
     if !stages.is_empty() {
         let names = stages.iter().map(|stage| {
-            let attempt =
-                if stage.stage_attempt == 0 { String::new() } else { format!(".{}", stage.stage_attempt) };
             format!(
-                "{}{attempt} ({} of {})",
-                stage.stage_id,
+                "{} has {} of {}",
+                stage_name(stage.stage_id, stage.stage_attempt),
                 count(stage.tasks_seen),
                 count(stage.tasks_expected)
             )
         });
-        concerns.push(format!("task ends are missing in stages {}", some_of(names.collect())));
+        gaps.push(format!("task ends are missing: {}", some_of(names.collect())));
     }
+    gaps
+}
+
+fn stage_name(id: u32, attempt: u32) -> String {
+    if attempt == 0 { format!("stage {id}") } else { format!("stage {id} attempt {attempt}") }
+}
+
+/// Everything else that is not as the log has it.
+fn remarks(trust: &Trust) -> Vec<String> {
+    let mut remarks = Vec::new();
     if !trust.estimated.is_empty() {
-        let names = trust.estimated.iter().map(|name| plain(name)).collect();
-        concerns.push(format!("estimated, since the log has no such event: {}", some_of(names)));
+        let names = trust.estimated.iter().map(|name| in_words(name)).collect();
+        remarks.push(format!("estimated, since the log has no such event: {}", some_of(names)));
     }
     if !trust.clamped.is_empty() {
-        let names = trust.clamped.iter().map(|(name, times)| format!("{} ({})", plain(name), count(*times)));
-        concerns.push(format!("clocks disagree, negative values count as 0: {}", some_of(names.collect())));
+        let names =
+            trust.clamped.iter().map(|(name, times)| format!("{} ({})", in_words(name), count(*times)));
+        remarks.push(format!("clocks disagree, negative values count as 0: {}", some_of(names.collect())));
     }
     if !trust.unknown_events.is_empty() {
         let names = trust.unknown_events.iter().map(|(name, times)| {
-            format!("{} ({})", plain(name.rsplit(['.', '$']).next().unwrap_or(name)), count(*times))
+            format!("{} ({})", shown(name.rsplit(['.', '$']).next().unwrap_or(name), NAME), count(*times))
         });
-        concerns.push(format!("events unknown here and only counted: {}", some_of(names.collect())));
+        remarks.push(format!("events unknown here and only counted: {}", some_of(names.collect())));
     }
-    concerns.extend(trust.notes.iter().map(|note| plain(note)));
-    concerns
+    remarks.extend(trust.notes.iter().map(|note| shown(note, REASON)));
+    remarks
+}
+
+/// A value's name in JSON, as people say it.
+fn in_words(name: &str) -> String {
+    let words: Vec<&str> = name.split(' ').collect();
+    match words.as_slice() {
+        ["application.start_time_ms"] => "start of the application".to_owned(),
+        ["application.end_time_ms"] => "end of the application".to_owned(),
+        ["application.duration_ms"] => "duration of the application".to_owned(),
+        ["task", "duration_ms"] => "durations of tasks".to_owned(),
+        ["scheduler_delay_ms"] => "scheduler delays".to_owned(),
+        ["sql", id, "end_time_ms"] => format!("end of SQL query {}", plain(id)),
+        ["job", id, "end_time_ms"] => format!("end of job {}", plain(id)),
+        ["stage", id, "attempt", "0", "completion_time_ms"] => format!("end of stage {}", plain(id)),
+        ["stage", id, "attempt", attempt, "completion_time_ms"] => {
+            format!("end of stage {} attempt {}", plain(id), plain(attempt))
+        }
+        _ => shown(name, NAME),
+    }
+}
+
+/// What stopped the reading of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stop {
+    /// It ends too early.
+    Cut,
+    /// It is damaged, or cannot be read.
+    Damage,
+    /// Nothing: some of its lines are bad, whose count and place are told by themselves.
+    BadLines,
+}
+
+fn stop_of(file: &FileTrust) -> Stop {
+    // The model tells a cut by its hint, and counts bad lines in its reason.
+    if file.hint.as_deref().is_some_and(|hint| hint.contains("may still be running")) {
+        Stop::Cut
+    } else if file.reason.as_deref().is_some_and(|reason| reason.ends_with("line could not be read"))
+        || file.reason.as_deref().is_some_and(|reason| reason.ends_with("lines could not be read"))
+    {
+        Stop::BadLines
+    } else {
+        Stop::Damage
+    }
 }
 
 /// Bytes, members and lines that could not be read.
-fn unread(trust: &Trust, concerns: &mut Vec<String>) {
-    if let Some(cut) = &trust.truncated_at {
-        let place = place(trust, &cut.file);
-        concerns.push(format!(
-            "the log is cut at line {}{place}: still running, or its driver was killed",
-            count(cut.line)
-        ));
-    }
+fn unread(trust: &Trust, has_end: bool, gaps: &mut Vec<String>) {
+    let mut is_end_explained = has_end;
     for file in trust.files.iter().filter(|file| file.status != FileStatus::Ok) {
-        let is_told = match (&trust.truncated_at, trust.bad_lines.count) {
-            (Some(cut), _) if cut.file == file.path => true,
-            // Their count and place follow.
-            (None, bad)
-                if bad > 0
-                    && file.reason.as_deref().is_some_and(|reason| reason.ends_with("not be read")) =>
-            {
-                true
+        let stop = stop_of(file);
+        let reason = shown(file.reason.as_deref().unwrap_or("not read to its end"), REASON);
+        match stop {
+            Stop::BadLines => continue,
+            Stop::Damage => {
+                let hint = file.hint.as_deref().map_or_else(String::new, |hint| format!(" ({hint})"));
+                gaps.push(format!("{}: {reason}{}", plain(&file.path), plain(&hint)));
             }
-            _ => false,
-        };
-        if !is_told {
-            let (name, reason) = (plain(&file.path), file.reason.as_deref().unwrap_or("not read to its end"));
-            let hint = file.hint.as_deref().map_or_else(String::new, |hint| format!(" ({hint})"));
-            concerns.push(format!("{name}: {}{}", plain(reason), plain(&hint)));
+            Stop::Cut => {
+                let meaning = if reason.contains("zip archive ends") {
+                    "the zip archive broke off, download it again"
+                } else if has_end {
+                    "the copy may have broken off"
+                } else {
+                    STILL_RUNNING
+                };
+                let cut_line = trust.truncated_at.as_ref().filter(|cut| cut.file == file.path);
+                gaps.push(match cut_line {
+                    Some(cut) => {
+                        let place = place(trust, &cut.file);
+                        format!("the log is cut at line {}{place}: {meaning}", count(cut.line))
+                    }
+                    None => format!("{}: {reason} ({meaning})", plain(&file.path)),
+                });
+            }
         }
+        is_end_explained |= stop == Stop::Cut;
+    }
+    let is_damaged = trust.files.iter().any(|file| {
+        file.status == FileStatus::Failed || (file.status != FileStatus::Ok && stop_of(file) == Stop::Damage)
+    });
+    if !is_end_explained {
+        gaps.push(if is_damaged {
+            "the end of the application is not in what could be read".to_owned()
+        } else {
+            format!(
+                "the log has no end of the application: {}",
+                STILL_RUNNING.replace("the application", "it")
+            )
+        });
     }
     if trust.bad_lines.count > 0 {
         let lines = counted(trust.bad_lines.count, "line");
         let first = trust.bad_lines.first.first().map_or_else(String::new, |bad| {
-            format!(
-                "; the first is line {}{}: {}",
-                count(bad.line),
-                place(trust, &bad.file),
-                plain(&bad.reason)
-            )
+            let place = place(trust, &bad.file);
+            format!("; the first is line {}{place}: {}", count(bad.line), shown(&bad.reason, REASON))
         });
-        concerns.push(format!("{lines} could not be read{first}"));
+        gaps.push(format!("{lines} could not be read{first}"));
     }
     if !trust.missing_members.is_empty() {
-        let names = trust.missing_members.iter().map(|name| plain(name)).collect();
-        concerns.push(format!("parts of the rolled log are missing: {}", some_of(names)));
+        let names = trust.missing_members.iter().map(|name| shown(name, NAME)).collect();
+        gaps.push(format!("parts of the rolled log are missing: {}", some_of(names)));
     }
 }
 
@@ -136,4 +209,25 @@ fn some_of(mut names: Vec<String>) -> String {
     names.truncate(TOLD);
     let list = names.join(", ");
     if rest == 0 { list } else { format!("{list} and {} more", count(rest as u64)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_archive_says_nothing_of_the_application() {
+        let file = FileTrust {
+            path: "a.zip!/app-1".to_owned(),
+            codec: "plain".to_owned(),
+            bytes: 1,
+            decoded_bytes: 1,
+            status: FileStatus::Partial,
+            reason: Some("the zip archive ends inside the entry".to_owned()),
+            hint: Some(STILL_RUNNING.to_owned()),
+        };
+        let trust = Trust { files: vec![file], truncated_tail: true, ..Trust::default() };
+        let expected = "a.zip!/app-1: the zip archive ends inside the entry (the zip archive broke off, download it again)";
+        assert_eq!(gaps(&trust, false), [expected]);
+    }
 }

@@ -28,6 +28,11 @@ fn each_unusable_source_has_a_message() {
         "text.zst",
         "notes.txt",
         "missing/below",
+        "",
+        "hdfs://nn/logs/app-1",
+        "s3a://bucket/app-1",
+        "https://host/app-1",
+        "dbfs:/logs/app-1",
     ];
     let shown: Vec<String> =
         sources.iter().map(|source| format!("$ {source}\n{}", dir.show(&["summary", source]))).collect();
@@ -50,6 +55,16 @@ fn a_directory_with_bad_files_gives_the_good_ones() {
     assert_snapshot!(show(&std::process::Output { stdout: Vec::new(), ..output }));
     let quiet = dir.run(&["summary", "--quiet", "--json", "logs"]);
     assert!(quiet.stderr.is_empty());
+}
+
+#[test]
+fn quiet_and_the_files_of_hadoop() {
+    let dir = Dir::new(&[("none/picture.png", PNG), ("logs/.app-1.crc", b"crc"), ("logs/_SUCCESS", b"")]);
+    let quiet = dir.run(&["summary", "-q", "none"]);
+    let expected = "error: none: no event log in it\n  hint: event logs";
+    assert!(String::from_utf8(quiet.stderr).unwrap().starts_with(expected));
+    std::fs::write(dir.path().join("logs/app-1"), base::log()).unwrap();
+    assert!(dir.run(&["summary", "logs"]).stderr.is_empty());
 }
 
 #[test]
@@ -108,7 +123,7 @@ fn exit_codes() {
         (&["summary", "--threads", "0", "app-1"], 2),
         (&["summary", "-", "-"], 2),
         (&["nonsense"], 2),
-        (&["summary", "app-1", "--out", "missing/out"], 1),
+        (&["summary", "app-1", "--out", "missing/out"], 2),
         (&["--help"], 0),
         (&["--version"], 0),
         (&["man"], 0),
@@ -143,11 +158,19 @@ fn help() {
 #[test]
 fn manual_pages() {
     let dir = Dir::new(&[]);
-    assert_eq!(dir.run(&["man", "--out", "man1"]).status.code(), Some(0));
-    for page in ["emberscope.1", "emberscope-summary.1", "emberscope-doctor.1"] {
-        assert!(
-            std::fs::read_to_string(dir.path().join("man1").join(page)).unwrap().contains(".TH"),
-            "{page}"
-        );
+    let output = dir.run(&["man", "--out", "man1"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(String::from_utf8(output.stderr).unwrap().starts_with("note: wrote man1/emberscope.1\n"));
+    let version = concat!("emberscope ", env!("CARGO_PKG_VERSION"));
+    for page in ["emberscope.1", "emberscope-summary.1", "emberscope-doctor.1", "emberscope-man.1"] {
+        let text = std::fs::read_to_string(dir.path().join("man1").join(page)).unwrap();
+        assert!(text.contains(".TH") && text.contains(version), "{page}: {text}");
+        assert!(text.contains("EXAMPLES") && text.contains(".nf\n") && !text.contains("EXTRA"), "{page}");
+        // Every page that is named is written.
+        let named = text.split("emberscope\\-").skip(1).filter_map(|rest| rest.split_once("(1)"));
+        for (name, _) in named.filter(|(name, _)| name.chars().all(char::is_alphabetic)) {
+            assert!(dir.path().join(format!("man1/emberscope-{name}.1")).exists(), "{name}");
+        }
     }
+    assert_eq!(dir.run(&["man"]).stdout, std::fs::read(dir.path().join("man1/emberscope.1")).unwrap());
 }

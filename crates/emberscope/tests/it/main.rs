@@ -7,4 +7,6 @@ mod command;
 mod contract;
 mod doctor;
 mod inputs;
+mod output;
 mod summary;
+mod trust;

@@ -55,6 +55,59 @@ fn names_cannot_move_the_cursor() {
 }
 
 #[test]
+fn no_text_of_a_log_reaches_the_terminal_raw() {
+    let odd = r"\u001b[31m\u202e";
+    let long = "x".repeat(5000);
+    let log = base::log()
+        .replace(r#""3.5.1""#, &format!(r#""3.5{odd}""#))
+        .replace(r#""User":"ember""#, &format!(r#""User":"{odd}{long}""#))
+        .replace(r#""App ID":"app-1""#, &format!(r#""App ID":"{odd}{long}","App Attempt ID":"{odd}{long}""#))
+        + &format!(r#"{{"Event":"{odd}{long}"}}"#)
+        + "\n"
+        + &format!("{odd}{long}\u{1b}[2J\n");
+    let dir = Dir::new(&[("app-1", log.as_bytes())]);
+    for command in ["summary", "doctor"] {
+        for variables in [&[][..], &[("COLUMNS", "120")]] {
+            let output = dir.command(&[command, "app-1"]).envs(variables.iter().copied()).output().unwrap();
+            let shown = show(&output);
+            assert!(!shown.contains(['\u{1b}', '\u{202e}']), "{shown}");
+            assert!(shown.lines().all(|line| line.chars().count() <= 125), "{shown}");
+        }
+    }
+}
+
+#[test]
+fn the_cluster_is_told() {
+    let first = |master: &str| {
+        let settings = format!(
+            r#"{{"Event":"SparkListenerEnvironmentUpdate","Spark Properties":{{"spark.master":"{master}"}}}}"#
+        );
+        let mut lines = base::lines();
+        lines.insert(2, settings);
+        let dir = Dir::new(&[("app-1", lines.join("\n").as_bytes())]);
+        let output = dir.run(&["summary", "app-1"]);
+        String::from_utf8(output.stdout).unwrap().lines().nth(1).unwrap().to_owned()
+    };
+    assert!(first("local[2]").starts_with("Spark 3.5.1 · local mode, 2 cores · user ember"));
+    assert!(first("spark://h:7077").contains(" · standalone cluster, 2 cores per executor · "));
+    assert!(first("k8s://https://h").contains(" · Kubernetes, 2 cores per executor · "));
+}
+
+#[test]
+fn blank_names_and_unknown_times() {
+    let lines = base::lines();
+    let log = format!(
+        "{}\n{}\n",
+        lines[0], r#"{"Event":"SparkListenerApplicationStart","App Name":"","App ID":"","User":""}"#
+    );
+    let dir = Dir::new(&[("app-1", log.as_bytes())]);
+    let output = String::from_utf8(dir.run(&["summary", "app-1"]).stdout).unwrap();
+    let head: Vec<&str> = output.lines().take(2).collect();
+    assert!(head[0].starts_with("(no application id)  "), "{output}");
+    assert_eq!(head[1], "Spark 3.5.1 · start unknown · duration unknown");
+}
+
+#[test]
 fn colour_by_demand_and_not_against_a_wish() {
     let dir = Dir::new(&[("app-1", base::log().as_bytes())]);
     let coloured = |variables: &[(&str, &str)]| {
