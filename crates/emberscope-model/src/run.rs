@@ -334,6 +334,13 @@ impl Run {
         self.stages.iter().map(|stage| stage.tasks.memory_bytes()).sum()
     }
 
+    /// Whether the log was read, and holds the run, from start to end: every file and line, every
+    /// task's end, and the application's end. What `--strict` asks for and texts call complete.
+    pub fn is_whole(&self) -> bool {
+        let coverage = &self.trust.coverage;
+        self.trust.is_complete() && coverage.tasks_seen >= coverage.tasks_expected && self.application.has_end
+    }
+
     /// A Spark property as the driver logged it.
     pub fn spark_property(&self, key: &str) -> Option<&str> {
         self.environment.spark.get(key).and_then(|value| value.0.as_deref())

@@ -22,16 +22,10 @@ impl Facts {
         let mut cores = run.executors.iter().filter_map(|executor| executor.cores);
         let first = cores.next();
         Facts {
-            is_whole: is_whole(run),
+            is_whole: run.is_whole(),
             has_end: run.application.has_end,
             master: run.spark_property("spark.master").map(str::to_owned),
             cores: first.filter(|first| cores.all(|cores| cores == *first)),
         }
     }
-}
-
-/// Whether the log was read, and holds the run, from start to end: what `--strict` asks for and what the
-/// trust line calls complete.
-pub(crate) fn is_whole(run: &Run) -> bool {
-    run.trust.is_complete() && run.trust.coverage.stages.is_empty() && run.application.has_end
 }

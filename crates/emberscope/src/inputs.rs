@@ -2,7 +2,6 @@
 
 use crate::cli::Reading;
 use crate::exit::Exit;
-use crate::facts::is_whole;
 use crate::messages;
 use crate::output::Guard;
 use crate::progress::Progress;
@@ -46,7 +45,7 @@ pub(crate) fn for_each_run<T>(
             }
             seen.insert(run.identity(), run.source.clone());
             tally.runs += 1;
-            if !is_whole(&run) {
+            if !run.is_whole() {
                 let gaps = render::gaps(&run.trust, run.application.has_end);
                 tally.gaps.push(format!("{}: {}", run.source, gaps.join("; ")));
             }

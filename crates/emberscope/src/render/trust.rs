@@ -56,6 +56,13 @@ fn what_was_read(trust: &Trust) -> Vec<String> {
 pub(crate) fn gaps(trust: &Trust, has_end: bool) -> Vec<String> {
     let mut gaps = Vec::new();
     unread(trust, has_end, &mut gaps);
+    if !trust.mixed_applications.is_empty() {
+        let others = trust.mixed_applications.iter().map(|id| shown(id, NAME)).collect();
+        gaps.push(format!(
+            "events of other applications are mixed in, so every total is wrong: {}",
+            some_of(others)
+        ));
+    }
     let stages = &trust.coverage.stages;
     if !stages.is_empty() {
         let names = stages.iter().map(|stage| {
@@ -85,7 +92,10 @@ fn remarks(trust: &Trust) -> Vec<String> {
     if !trust.clamped.is_empty() {
         let names =
             trust.clamped.iter().map(|(name, times)| format!("{} ({})", in_words(name), count(*times)));
-        remarks.push(format!("clocks disagree, negative values count as 0: {}", some_of(names.collect())));
+        remarks.push(format!(
+            "values that cannot be (negative, beyond reason, against the clock) are left out or 0: {}",
+            some_of(names.collect())
+        ));
     }
     if !trust.unknown_events.is_empty() {
         let names = trust.unknown_events.iter().map(|(name, times)| {
