@@ -16,31 +16,26 @@ pub(crate) fn for_each_run<T>(
     mut show: impl FnMut(Run, T) -> anyhow::Result<()>,
 ) -> anyhow::Result<Exit> {
     let mut tally = Tally::default();
-    let mut seen: BTreeMap<RunIdentity, String> = BTreeMap::new();
     for source in &reading.sources {
-        for source in find(reading, source, &mut tally) {
-            let (run, more) = {
-                let progress = Progress::start(&source, reading.progress);
-                read(&source, &|bytes| progress.at(bytes))
-            };
-            if run.trust.events == 0 {
-                tally.without_events(reading, &run);
-                continue;
-            }
-            if let Some(first) = seen.get(&run.identity()) {
-                if !reading.quiet {
-                    let message = format!("{} is a copy of {first}: the same run, shown once", run.source);
-                    messages::note(&message, None);
-                }
-                continue;
-            }
-            seen.insert(run.identity(), run.source.clone());
-            tally.runs += 1;
-            // A log without an end is part of a run, however well it was read.
-            tally.is_partial |= !run.trust.is_complete() || !run.application.has_end;
-            show(run, more)?;
-        }
+        let found = find(reading, source, &mut tally);
+        tally.read(reading, found, &read, &mut |run, more| show(run, more))?;
     }
+    Ok(tally.exit(reading))
+}
+
+/// As [`for_each_run`], for who must know beforehand whether there are several: `show` is told.
+pub(crate) fn for_all_runs<T>(
+    reading: &Reading,
+    read: impl Fn(&RunSource, &(dyn Fn(u64) + Sync)) -> (Run, T),
+    mut show: impl FnMut(Run, T, bool) -> anyhow::Result<()>,
+) -> anyhow::Result<Exit> {
+    let mut tally = Tally::default();
+    let mut found = Vec::new();
+    for source in &reading.sources {
+        found.extend(find(reading, source, &mut tally));
+    }
+    let several = found.len() > 1;
+    tally.read(reading, found, &read, &mut |run, more| show(run, more, several))?;
     Ok(tally.exit(reading))
 }
 
@@ -84,11 +79,47 @@ fn no_run(source: &str, skipped: &[SkippedPath]) {
 #[derive(Debug, Default)]
 struct Tally {
     runs: usize,
+    /// Where each run was first read from.
+    seen: BTreeMap<RunIdentity, String>,
     /// Something that was asked for could not be read, or not whole.
     is_partial: bool,
 }
 
+type Read<'r, T> = &'r dyn Fn(&RunSource, &(dyn Fn(u64) + Sync)) -> (Run, T);
+
 impl Tally {
+    fn read<T>(
+        &mut self,
+        reading: &Reading,
+        sources: Vec<RunSource>,
+        read: Read<'_, T>,
+        show: &mut dyn FnMut(Run, T) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        for source in sources {
+            let (run, more) = {
+                let progress = Progress::start(&source, reading.progress);
+                read(&source, &|bytes| progress.at(bytes))
+            };
+            if run.trust.events == 0 {
+                self.without_events(reading, &run);
+                continue;
+            }
+            if let Some(first) = self.seen.get(&run.identity()) {
+                if !reading.quiet {
+                    let message = format!("{} is a copy of {first}: the same run, shown once", run.source);
+                    messages::note(&message, None);
+                }
+                continue;
+            }
+            self.seen.insert(run.identity(), run.source.clone());
+            self.runs += 1;
+            // A log without an end is part of a run, however well it was read.
+            self.is_partial |= !run.trust.is_complete() || !run.application.has_end;
+            show(run, more)?;
+        }
+        Ok(())
+    }
+
     fn without_events(&mut self, reading: &Reading, run: &Run) {
         self.is_partial = true;
         let trust = &run.trust;

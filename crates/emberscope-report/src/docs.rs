@@ -1,0 +1,1 @@
+//! Documentation of the tables, made from their definitions.
