@@ -215,3 +215,17 @@ pub fn scheduler_delays(stage: &StageAttempt) -> Vec<Option<i64>> {
     });
     delays
 }
+
+/// Scheduler delay of one attempt, before clamping; see [`scheduler_delays`].
+pub fn scheduler_delay(
+    launch: Option<i64>,
+    finish: Option<i64>,
+    run: Option<i64>,
+    deserialize: Option<i64>,
+    serialize: Option<i64>,
+    getting_result: Option<i64>,
+) -> Option<i64> {
+    let finish = finish?;
+    let fetch = getting_result.map_or(0, |started| (finish - started).max(0));
+    Some(finish - launch? - run? - deserialize.unwrap_or(0) - serialize.unwrap_or(0) - fetch)
+}

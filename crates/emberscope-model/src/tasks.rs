@@ -117,6 +117,15 @@ impl TaskSegment {
         self.for_each_key(column.slot() as u32, each);
     }
 
+    /// The attempts a chunk of rows at a time, for what must not hold a column of all of them.
+    pub fn chunks(&self) -> impl Iterator<Item = TaskChunk<'_>> {
+        self.chunks.iter().scan(0, |next_row, chunk| {
+            let first_row = *next_row;
+            *next_row += chunk.rows();
+            Some(TaskChunk { first_row, chunk })
+        })
+    }
+
     fn for_each_key(&self, key: u32, mut each: impl FnMut(usize, i64)) {
         let mut first_row = 0;
         for chunk in &self.chunks {
@@ -217,6 +226,30 @@ impl TaskSegment {
             }
         });
         sum
+    }
+}
+
+/// Some consecutive attempts of a segment.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskChunk<'a> {
+    first_row: usize,
+    chunk: &'a PackedChunk,
+}
+
+impl TaskChunk<'_> {
+    /// Position of its first row in the segment.
+    pub fn first_row(&self) -> usize {
+        self.first_row
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.chunk.rows()
+    }
+
+    /// Calls `each` with row (from 0 in each chunk) and value for every row that has the column.
+    pub fn for_each(&self, column: TaskColumn, each: impl FnMut(usize, i64)) {
+        self.chunk.for_each(column.slot() as u32, each);
     }
 }
 

@@ -1,6 +1,8 @@
 //! Exit codes.
 
 use crate::messages;
+use emberscope_report::ReportError;
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 
@@ -35,7 +37,7 @@ impl Exit {
 #[derive(Debug)]
 pub(crate) struct UsageError {
     pub(crate) message: String,
-    pub(crate) hint: &'static str,
+    pub(crate) hint: Cow<'static, str>,
 }
 
 impl fmt::Display for UsageError {
@@ -46,14 +48,28 @@ impl fmt::Display for UsageError {
 
 impl std::error::Error for UsageError {}
 
+impl UsageError {
+    /// An error with what to do instead.
+    pub(crate) fn new(message: impl Into<String>, hint: impl Into<Cow<'static, str>>) -> Self {
+        UsageError { message: message.into(), hint: hint.into() }
+    }
+}
+
 /// Tells an error and gives its exit code. A closed pipe is what `| head` does: no error.
 pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
     if error.chain().any(is_broken_pipe) {
         return Exit::Done;
     }
-    let usage = error.downcast_ref::<UsageError>();
-    messages::error(&format!("{error:#}"), usage.map(|usage| usage.hint));
-    if usage.is_some() { Exit::Usage } else { Exit::Internal }
+    if let Some(usage) = error.downcast_ref::<UsageError>() {
+        messages::error(&usage.message, Some(&usage.hint));
+        return Exit::Usage;
+    }
+    if let Some(report) = error.downcast_ref::<ReportError>() {
+        messages::error(&report.to_string(), Some(&report.hint()));
+        return Exit::Internal;
+    }
+    messages::error(&format!("{error:#}"), None);
+    Exit::Internal
 }
 
 fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {

@@ -22,36 +22,30 @@ pub(crate) fn for_each_run<T>(
     if let Some(guard) = guard {
         reading.sources.iter().try_for_each(|source| guard.check(source))?;
     }
-    let mut seen: BTreeMap<RunIdentity, String> = BTreeMap::new();
     for source in &reading.sources {
-        for source in find(reading, guard, source, &mut tally) {
-            if let Some(guard) = guard {
-                source.members.iter().try_for_each(|member| guard.check(&member.name))?;
-            }
-            let (run, more) = {
-                let progress = Progress::start(&source, reading.progress);
-                read(&source, &|bytes| progress.at(bytes))
-            };
-            if run.trust.events == 0 {
-                tally.without_events(reading, &run);
-                continue;
-            }
-            if let Some(first) = seen.get(&run.identity()) {
-                if !reading.quiet {
-                    let message = format!("{} is a copy of {first}: the same run, shown once", run.source);
-                    messages::note(&message, None);
-                }
-                continue;
-            }
-            seen.insert(run.identity(), run.source.clone());
-            tally.runs += 1;
-            if !run.is_whole() {
-                let gaps = render::gaps(&run.trust, run.application.has_end);
-                tally.gaps.push(format!("{}: {}", run.source, gaps.join("; ")));
-            }
-            show(run, more)?;
+        let found = find(reading, guard, source, &mut tally);
+        if let Some(guard) = guard {
+            let members = found.iter().flat_map(|source| &source.members);
+            members.map(|member| guard.check(&member.name)).collect::<anyhow::Result<()>>()?;
         }
+        tally.read(reading, found, &read, &mut |run, more| show(run, more))?;
     }
+    Ok(tally.exit(reading))
+}
+
+/// As [`for_each_run`], for who must know beforehand whether there are several: `show` is told.
+pub(crate) fn for_all_runs<T>(
+    reading: &Reading,
+    read: impl Fn(&RunSource, &(dyn Fn(u64) + Sync)) -> (Run, T),
+    mut show: impl FnMut(Run, T, bool) -> anyhow::Result<()>,
+) -> anyhow::Result<Exit> {
+    let mut tally = Tally::default();
+    let mut found = Vec::new();
+    for source in &reading.sources {
+        found.extend(find(reading, None, source, &mut tally));
+    }
+    let several = found.len() > 1;
+    tally.read(reading, found, &read, &mut |run, more| show(run, more, several))?;
     Ok(tally.exit(reading))
 }
 
@@ -99,6 +93,8 @@ fn no_run(reading: &Reading, source: &str, skipped: &[SkippedPath]) {
 #[derive(Debug, Default)]
 struct Tally {
     runs: usize,
+    /// Where each run was first read from.
+    seen: BTreeMap<RunIdentity, String>,
     /// Something that was asked for gave no run, which has been told.
     is_partial: bool,
     /// What is not whole or could not be read, and what is missing.
@@ -108,7 +104,43 @@ struct Tally {
 /// Gaps that are told one by one when they fail the program.
 const TOLD_GAPS: usize = 20;
 
+type Read<'r, T> = &'r dyn Fn(&RunSource, &(dyn Fn(u64) + Sync)) -> (Run, T);
+
 impl Tally {
+    fn read<T>(
+        &mut self,
+        reading: &Reading,
+        sources: Vec<RunSource>,
+        read: Read<'_, T>,
+        show: &mut dyn FnMut(Run, T) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        for source in sources {
+            let (run, more) = {
+                let progress = Progress::start(&source, reading.progress);
+                read(&source, &|bytes| progress.at(bytes))
+            };
+            if run.trust.events == 0 {
+                self.without_events(reading, &run);
+                continue;
+            }
+            if let Some(first) = self.seen.get(&run.identity()) {
+                if !reading.quiet {
+                    let message = format!("{} is a copy of {first}: the same run, shown once", run.source);
+                    messages::note(&message, None);
+                }
+                continue;
+            }
+            self.seen.insert(run.identity(), run.source.clone());
+            self.runs += 1;
+            if !run.is_whole() {
+                let gaps = render::gaps(&run.trust, run.application.has_end);
+                self.gaps.push(format!("{}: {}", run.source, gaps.join("; ")));
+            }
+            show(run, more)?;
+        }
+        Ok(())
+    }
+
     fn without_events(&mut self, reading: &Reading, run: &Run) {
         self.is_partial = true;
         let trust = &run.trust;

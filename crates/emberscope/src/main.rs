@@ -17,9 +17,21 @@ mod render;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    outlive_file_size_limits();
     let exit = match cli::parse().and_then(commands::run) {
         Ok(exit) => exit,
         Err(error) => exit::of_error(&error),
     };
     ExitCode::from(exit.code())
 }
+
+/// Lets a write beyond `ulimit -f` fail with an error that can be told; by default it kills the process.
+#[cfg(unix)]
+fn outlive_file_size_limits() {
+    let noticed = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    // Where it cannot be registered, the process dies as it would have.
+    _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, noticed);
+}
+
+#[cfg(not(unix))]
+fn outlive_file_size_limits() {}

@@ -85,7 +85,7 @@ impl Guard {
         let path = source.split_once("!/").map_or(source, |(archive, _)| archive);
         if is_same(Path::new(path), &self.target) || is_same(Path::new(source), &self.target) {
             let message = format!("--out {}: that is one of the sources", self.target.display());
-            return Err(UsageError { message, hint: "write the result to another file" }.into());
+            return Err(UsageError { message, hint: "write the result to another file".into() }.into());
         }
         Ok(())
     }
@@ -100,7 +100,7 @@ fn is_same(path: &Path, other: &Path) -> bool {
 }
 
 fn unwritable(shown: &str, why: &str, hint: &'static str) -> anyhow::Error {
-    UsageError { message: format!("--out {shown}: cannot be written: {why}"), hint }.into()
+    UsageError { message: format!("--out {shown}: cannot be written: {why}"), hint: hint.into() }.into()
 }
 
 /// A target that cannot be opened is a mistake of the command line, but for a full disk.

@@ -16,6 +16,8 @@ Examples:
   emberscope summary app-20240101-0001.zstd     what the run was, on one screen
   emberscope summary --json logs/ > runs.jsonl  all runs below a directory
   emberscope doctor app-20240101-0001.zstd      what fills the log or is missing
+  emberscope report app-20240101-0001.zstd --out reports --format parquet
+                                                tables for Spark, DuckDB, pandas
 
 A SOURCE is a log file, a directory (a rolled log, or a tree of logs), a zip
 archive of the History Server, or `-`. Codecs (zstd, lz4, snappy, lzf, gzip)
@@ -60,6 +62,9 @@ Savings are measured in this log or estimated from a part of it, and say which.
 Only settings that the log's Spark version has, and that are not in effect
 already, are proposed.")]
     Doctor(ShowArgs),
+    /// Keep every run as tables (NDJSON or Parquet) for Spark SQL, DuckDB, pandas
+    #[command(after_help = REPORT_HELP)]
+    Report(Box<ReportArgs>),
     /// Print a completion script for a shell
     #[command(after_help = "\
 Examples:
@@ -105,11 +110,93 @@ pub(super) enum FormatName {
     Json,
 }
 
+const REPORT_HELP: &str = "\
+Examples:
+  emberscope report app-20240101-0001.zstd --out reports
+  emberscope report logs/ --out reports --format parquet --tasks
+  emberscope report app-1 --out 'reports/date={{perfgazer.now.year}}-{{perfgazer.now.month}}'
+  emberscope report app-1 --sink log --reports job,stage | jq .report
+  emberscope report --recover reports
+
+Reports: job, sql, stage, task, application, executor, stage_attempt, plan_node,
+failure, config, streaming_batch, data_quality. All but `task` are written unless
+--reports names others.
+
+DIR may hold {{perfgazer.now.year}}, .month, .day, .hour, .minute, .second (the
+run's start, UTC), {{perfgazer.runid}} and {{spark.*}}, any property of the log.
+Unless it has {{spark.app.id}} or {{perfgazer.runid}}, and with several runs,
+applicationId=ID/attempt=N is appended. A file appears when it is whole; running
+again replaces exactly the files of the same run.";
+
+#[derive(Debug, Args)]
+pub(super) struct ReportArgs {
+    /// Event log: file, directory, zip archive, or `-` for standard input
+    #[arg(required_unless_present = "recover", value_name = "SOURCE", value_hint = ValueHint::AnyPath)]
+    pub(super) sources: Vec<String>,
+    #[command(flatten)]
+    pub(super) reading: ReadingArgs,
+    /// Tables to write, by comma [default: all but task]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "Tables")]
+    pub(super) reports: Vec<String>,
+    /// Write the task table too
+    #[arg(long, help_heading = "Tables")]
+    pub(super) tasks: bool,
+    /// Files, or lines on standard output, one per row
+    #[arg(long, value_name = "SINK", value_enum, default_value_t = SinkName::File, help_heading = "Output")]
+    pub(super) sink: SinkName,
+    /// Directory of the files, with placeholders
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
+    pub(super) out: Option<String>,
+    /// Form of the files
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = FileFormatName::Ndjson, help_heading = "Output")]
+    pub(super) format: FileFormatName,
+    /// Rows after which NDJSON goes to disk
+    #[arg(long, value_name = "ROWS", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Output")]
+    pub(super) batch_size: u32,
+    /// Size after which a new file begins
+    #[arg(long, value_name = "SIZE", default_value = "200MiB", value_parser = super::report::size, help_heading = "Output")]
+    pub(super) file_size_limit: u64,
+    /// Time after which NDJSON goes to disk, however few rows there are
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = super::report::time, help_heading = "Output")]
+    pub(super) flush_every: std::time::Duration,
+    /// How long the last bytes of a run may take to reach the disk
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = super::report::time, help_heading = "Output")]
+    pub(super) close_timeout: std::time::Duration,
+    /// Print the SQL that makes Spark views of what was written
+    #[arg(long, help_heading = "Output")]
+    pub(super) snippets: bool,
+    /// Take over what a killed report left in DIR and below, instead of reading logs
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["sources", "out"], help_heading = "Recovery")]
+    pub(super) recover: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum SinkName {
+    /// Files in a directory
+    File,
+    /// Lines on standard output
+    Log,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum FileFormatName {
+    /// One JSON object per line
+    Ndjson,
+    /// Apache Parquet
+    Parquet,
+}
+
 #[derive(Debug, Args)]
 pub(super) struct SourceArgs {
     /// Event log: file, directory, zip archive, or `-` for standard input
     #[arg(required = true, value_name = "SOURCE", value_hint = ValueHint::AnyPath)]
     pub(super) sources: Vec<String>,
+    #[command(flatten)]
+    pub(super) reading: ReadingArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ReadingArgs {
     /// Exit with 4 unless everything named was read, whole
     #[arg(long, help_heading = "Reading")]
     pub(super) strict: bool,

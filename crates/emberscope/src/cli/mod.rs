@@ -1,12 +1,15 @@
 //! The command line: what was typed ([`low`]) and what it means ([`Command`]).
 
 mod low;
+mod report;
 
 use crate::exit::{Exit, UsageError};
 use clap::{CommandFactory, Parser};
 use clap_complete::Shell;
 use emberscope_log::scan::ScanOptions;
-use low::{FormatName, LowArgs, LowCommand, ShowArgs, SourceArgs};
+pub(crate) use report::{RecoverOptions, ReportOptions, ReportTarget, usage};
+
+use low::{FormatName, LowArgs, LowCommand, ReadingArgs, ShowArgs};
 use std::path::PathBuf;
 
 /// What to do.
@@ -16,6 +19,10 @@ pub(crate) enum Command {
     Summary(ShowOptions),
     /// Tell what fills logs.
     Doctor(ShowOptions),
+    /// Keep runs as tables.
+    Report(ReportOptions),
+    /// Take over what a dead writer left.
+    Recover(RecoverOptions),
     /// Print a completion script.
     Completions(Shell),
     /// Print the manual page, or write all of them into a directory.
@@ -79,6 +86,7 @@ fn mean(args: LowArgs) -> anyhow::Result<Command> {
     Ok(match args.command {
         LowCommand::Summary(args) => Command::Summary(show_options(args)?),
         LowCommand::Doctor(args) => Command::Doctor(show_options(args)?),
+        LowCommand::Report(args) => report::mean(*args)?,
         LowCommand::Completions { shell } => Command::Completions(shell),
         LowCommand::Man { out } => Command::Man(out),
     })
@@ -87,19 +95,19 @@ fn mean(args: LowArgs) -> anyhow::Result<Command> {
 fn show_options(args: ShowArgs) -> anyhow::Result<ShowOptions> {
     let format = match (args.json, args.format) {
         (true, Some(FormatName::Text)) => {
-            let message = "`--json` and `--format text` contradict each other".to_owned();
-            return Err(UsageError { message, hint: "leave one of them out" }.into());
+            let message = "`--json` and `--format text` contradict each other";
+            return Err(UsageError::new(message, "leave one of them out").into());
         }
         (true, _) | (_, Some(FormatName::Json)) => Format::Json,
         (false, _) => Format::Text,
     };
-    Ok(ShowOptions { reading: reading(args.source)?, format, out: args.out })
+    Ok(ShowOptions { reading: reading(args.source.sources, args.source.reading)?, format, out: args.out })
 }
 
-fn reading(args: SourceArgs) -> anyhow::Result<Reading> {
-    if args.sources.iter().filter(|source| *source == "-").count() > 1 {
-        let message = "standard input (`-`) can be read only once".to_owned();
-        return Err(UsageError { message, hint: "name it once" }.into());
+fn reading(sources: Vec<String>, args: ReadingArgs) -> anyhow::Result<Reading> {
+    if sources.iter().filter(|source| *source == "-").count() > 1 {
+        let message = "standard input (`-`) can be read only once";
+        return Err(UsageError::new(message, "name it once").into());
     }
     let mut scan = ScanOptions::default();
     if let Some(threads) = args.threads {
@@ -109,7 +117,7 @@ fn reading(args: SourceArgs) -> anyhow::Result<Reading> {
         scan.block_bytes = bytes as usize;
     }
     Ok(Reading {
-        sources: args.sources,
+        sources,
         scan,
         strict: args.strict,
         progress: !args.no_progress && !args.quiet,

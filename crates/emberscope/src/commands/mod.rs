@@ -3,6 +3,7 @@
 mod completions;
 mod doctor;
 mod man;
+mod report;
 mod summary;
 
 use crate::cli::Command;
@@ -13,6 +14,8 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::Summary(options) => summary::run(&options),
         Command::Doctor(options) => doctor::run(&options),
+        Command::Report(options) => report::run(&options),
+        Command::Recover(options) => report::recover(&options),
         Command::Completions(shell) => completions::run(shell),
         Command::Man(dir) => man::run(dir.as_deref()),
         Command::Told(exit) => Ok(exit),

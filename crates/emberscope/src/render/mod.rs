@@ -2,6 +2,7 @@
 
 pub(crate) mod doctor;
 pub(crate) mod page;
+pub(crate) mod report;
 pub(crate) mod summary;
 mod trust;
 
