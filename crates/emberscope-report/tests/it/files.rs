@@ -1,7 +1,7 @@
 //! Files: rolled, replaced, recovered, and never half.
 
 use crate::base::{fixture, names, rows, write};
-use emberscope_report::sink::{Sink, write_run};
+use emberscope_report::sink::write_run;
 use emberscope_report::{FileSink, FileSinkOptions, Format, Recovered, Report, RunKey, recover};
 
 const JOBS: &[Report] = &[Report::Job, Report::Stage];

@@ -7,4 +7,5 @@ mod command;
 mod contract;
 mod doctor;
 mod inputs;
+mod report;
 mod summary;
