@@ -51,8 +51,10 @@ All runs at once: put `*` for the directories, as in `DIR/*/*/job-reports-*.parq
 makes partition columns of the directories: it would put the directory's `attempt` in place of the
 column `attempt` of `stage` and `task`.
 
-In DuckDB: `SELECT * FROM 'DIR/*/*/job-reports-*.parquet'`, or `read_json('…', columns = {…})` with the
-types below for an empty NDJSON file. In pandas: `read_parquet`, or `read_json(lines=True)`.
+In DuckDB: `read_parquet('DIR/*/*/job-reports-*.parquet', hive_partitioning = false)`, or `read_json` with
+the same and `columns = {…}` of the types below for an empty file. In pandas: `read_parquet(path,
+partitioning = None)`, or `read_json(path, lines = True)`. Left to themselves, both make columns of the
+directories, too.
 
 ## Differences from PerfGazer
 

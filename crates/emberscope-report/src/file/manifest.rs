@@ -132,10 +132,17 @@ impl Manifest {
     /// Goes on where a writer stopped: puts whole files in their places, removes what is not whole.
     pub(super) fn settle(&mut self, dir: &Path) -> Result<(), ReportError> {
         match self.state {
-            State::Complete | State::Recovered => return Ok(()),
+            State::Complete | State::Recovered => {
+                self.before = self.state;
+                return Ok(());
+            }
             State::Writing => {
+                let of_others = self.pending_of_others(dir);
                 for name in std::mem::take(&mut self.pending) {
-                    remove(&in_progress(dir, &name))?;
+                    // A name is listed before its file exists, so that it may have become another run's.
+                    if !of_others.contains(&name) {
+                        remove(&in_progress(dir, &name))?;
+                    }
                 }
                 if self.files.is_empty() {
                     return remove(&self.path(dir));
@@ -159,6 +166,21 @@ impl Manifest {
         }
         self.state = State::Complete;
         self.save(dir)
+    }
+
+    /// Files that other runs are writing in the same place.
+    fn pending_of_others(&self, dir: &Path) -> Vec<String> {
+        let own = self.path(dir);
+        let entries = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+        let manifests = entries.filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            *path != own && name.starts_with(".emberscope-") && name.ends_with(".manifest")
+        });
+        // One that cannot be read is its own run's trouble.
+        manifests
+            .filter_map(|path| Manifest::read(&path).ok().flatten())
+            .flat_map(|manifest| manifest.pending)
+            .collect()
     }
 
     /// Makes it say what it said before writing began; nobody is left to tell when that fails.

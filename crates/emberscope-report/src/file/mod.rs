@@ -203,22 +203,31 @@ impl FileSink {
                 continue;
             }
             let path = in_progress(&self.dir, &name);
+            if path.exists() {
+                // Another run's.
+                continue;
+            }
+            // Listed before it exists: so no file is ever there that nobody knows.
+            self.manifest.pending.push(name.clone());
+            self.manifest.state = State::Writing;
+            self.manifest.save(&self.dir)?;
             let file = match File::options().write(true).create_new(true).open(&path) {
                 Ok(file) => file,
-                // Another run's.
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => continue,
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                    // Another run was faster.
+                    self.manifest.pending.pop();
+                    continue;
+                }
                 Err(source) => return Err(ReportError::Io { path: target, action: "created", source }),
             };
             // Its lock tells others that it is being written. Not every file system has locks.
             _ = file.try_lock();
             if !is_own && target.exists() {
                 // Its writer finished in between.
+                self.manifest.pending.pop();
                 _ = std::fs::remove_file(&path);
                 continue;
             }
-            self.manifest.pending.push(name.clone());
-            self.manifest.state = State::Writing;
-            self.manifest.save(&self.dir)?;
             return Ok(OpenFile { file, path, name });
         }
     }
@@ -296,8 +305,11 @@ impl Sink for FileSink {
         let (tell, told) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             let mut sink = self;
+            let done = sink.finish();
+            // Its lock goes before its user goes on.
+            drop(sink);
             // Nobody listens after the time is up.
-            _ = tell.send(sink.finish());
+            _ = tell.send(done);
         });
         told.recv_timeout(timeout)
             .unwrap_or_else(|_| Err(ReportError::CloseTimeout { dir, seconds: timeout.as_secs_f64() }))

@@ -8,5 +8,6 @@ mod contract;
 mod doctor;
 mod inputs;
 mod output;
+mod report;
 mod summary;
 mod trust;
