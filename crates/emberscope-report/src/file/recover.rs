@@ -65,10 +65,10 @@ fn recover_below(dir: &Path, depth: usize, found: &mut Vec<Recovered>) -> Result
             dirs.push(entry.path());
         } else if name.starts_with(".emberscope-") && name.ends_with(".manifest") {
             manifests.push(entry.path());
-        } else if let Some(name) = name.strip_prefix('.').and_then(|name| name.strip_suffix(".inprogress")) {
-            if name.contains("-reports-") {
-                orphans.push(name.to_owned());
-            }
+        } else if let Some(name) = name.strip_prefix('.').and_then(|name| name.strip_suffix(".inprogress"))
+            && name.contains("-reports-")
+        {
+            orphans.push(name.to_owned());
         }
     }
     manifests.sort();

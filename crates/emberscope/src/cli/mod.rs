@@ -101,10 +101,10 @@ fn show_options(args: ShowArgs) -> anyhow::Result<ShowOptions> {
         (true, _) | (_, Some(FormatName::Json)) => Format::Json,
         (false, _) => Format::Text,
     };
-    Ok(ShowOptions { reading: reading(args.source.sources, args.source.reading)?, format, out: args.out })
+    Ok(ShowOptions { reading: reading(args.source.sources, &args.source.reading)?, format, out: args.out })
 }
 
-fn reading(sources: Vec<String>, args: ReadingArgs) -> anyhow::Result<Reading> {
+fn reading(sources: Vec<String>, args: &ReadingArgs) -> anyhow::Result<Reading> {
     if sources.iter().filter(|source| *source == "-").count() > 1 {
         let message = "standard input (`-`) can be read only once";
         return Err(UsageError::new(message, "name it once").into());

@@ -68,7 +68,7 @@ pub(super) fn mean(args: ReportArgs) -> anyhow::Result<Command> {
         }
         (SinkName::Log, None) => ReportTarget::Log,
     };
-    let reading = reading(args.sources, args.reading)?;
+    let reading = reading(args.sources, &args.reading)?;
     Ok(Command::Report(ReportOptions { reading, reports, target, snippets: args.snippets }))
 }
 
