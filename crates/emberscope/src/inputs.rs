@@ -25,8 +25,8 @@ pub(crate) fn for_each_run<T>(
     for source in &reading.sources {
         let found = find(reading, guard, source, &mut tally);
         if let Some(guard) = guard {
-            let members = found.iter().flat_map(|source| &source.members);
-            members.map(|member| guard.check(&member.name)).collect::<anyhow::Result<()>>()?;
+            let mut members = found.iter().flat_map(|source| &source.members);
+            members.try_for_each(|member| guard.check(&member.name))?;
         }
         tally.read(reading, found, &read, &mut |run, more| show(run, more))?;
     }
