@@ -147,8 +147,8 @@ fn tasks(log: &str, ours: &[Value], theirs: &Value, tally: &mut Tally) {
             let (stage, attempt) = key.split_once('/').unwrap();
             let is_same = |row: &&Value| {
                 row["taskId"] == task["taskId"]
-                    && row["stageId"].to_string() == stage
-                    && row["stageAttempt"].to_string() == attempt
+                    && row["stageId"].as_i64() == stage.parse().ok()
+                    && row["stageAttempt"].as_i64() == attempt.parse().ok()
             };
             let Some(row) = ours.iter().find(is_same) else {
                 tally.differences.push(path("exists"));
