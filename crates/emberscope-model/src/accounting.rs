@@ -1,7 +1,7 @@
 //! Useful work and all work: which task attempt of each partition counted, and why the others did not.
 
 use crate::run::StageAttempt;
-use crate::tasks::{LostCause, RowSet};
+use crate::tasks::{LostCause, RowSet, TaskChunk};
 use crate::trust::Trust;
 use emberscope_log::columns::{TaskColumn, TaskStatus};
 use std::collections::{HashMap, HashSet};
@@ -188,44 +188,30 @@ fn count_clamped(stages: &[StageAttempt], trust: &mut Trust) {
     trust.clamp("scheduler_delay_ms", negative_delays);
 }
 
-/// Scheduler delay of every attempt, before clamping: finish - launch - deserialize - run - result
-/// serialization - result fetch. `None` for attempts that did not finish or have no metrics.
+/// Scheduler delay of every attempt of a stage, before clamping; see [`chunk_scheduler_delays`].
 pub fn scheduler_delays(stage: &StageAttempt) -> Vec<Option<i64>> {
-    let launch = stage.tasks.column(TaskColumn::LaunchTime);
-    let run = stage.tasks.column(TaskColumn::ExecutorRunTime);
-    let mut delays: Vec<Option<i64>> = stage.tasks.column(TaskColumn::FinishTime);
-    let finish = delays.clone();
-    for (row, delay) in delays.iter_mut().enumerate() {
-        *delay = match (*delay, launch[row], run[row]) {
-            (Some(finish), Some(launch), Some(run)) => Some(finish - launch - run),
-            _ => None,
-        };
-    }
+    stage.tasks.chunks().flat_map(chunk_scheduler_delays).collect()
+}
+
+/// Scheduler delay of every attempt of a chunk, before clamping: finish - launch - deserialize - run -
+/// result serialization - result fetch. `None` for attempts that did not finish or have no metrics.
+pub fn chunk_scheduler_delays(chunk: TaskChunk<'_>) -> Vec<Option<i64>> {
+    let launch = chunk.column(TaskColumn::LaunchTime);
+    let run = chunk.column(TaskColumn::ExecutorRunTime);
+    let finish = chunk.column(TaskColumn::FinishTime);
+    let mut delays: Vec<Option<i64>> =
+        (0..chunk.rows()).map(|row| Some(finish[row]? - launch[row]? - run[row]?)).collect();
     for column in [TaskColumn::ExecutorDeserializeTime, TaskColumn::ResultSerializationTime] {
-        stage.tasks.for_each(column, |row, value| {
+        chunk.for_each(column, |row, value| {
             if let Some(delay) = &mut delays[row] {
                 *delay -= value;
             }
         });
     }
-    stage.tasks.for_each(TaskColumn::GettingResultTime, |row, started| {
+    chunk.for_each(TaskColumn::GettingResultTime, |row, started| {
         if let (Some(delay), Some(finish)) = (&mut delays[row], finish[row]) {
             *delay -= (finish - started).max(0);
         }
     });
     delays
-}
-
-/// Scheduler delay of one attempt, before clamping; see [`scheduler_delays`].
-pub fn scheduler_delay(
-    launch: Option<i64>,
-    finish: Option<i64>,
-    run: Option<i64>,
-    deserialize: Option<i64>,
-    serialize: Option<i64>,
-    getting_result: Option<i64>,
-) -> Option<i64> {
-    let finish = finish?;
-    let fetch = getting_result.map_or(0, |started| (finish - started).max(0));
-    Some(finish - launch? - run? - deserialize.unwrap_or(0) - serialize.unwrap_or(0) - fetch)
 }

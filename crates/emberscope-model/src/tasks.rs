@@ -251,6 +251,13 @@ impl TaskChunk<'_> {
     pub fn for_each(&self, column: TaskColumn, each: impl FnMut(usize, i64)) {
         self.chunk.for_each(column.slot() as u32, each);
     }
+
+    /// One value per row; `None` = not measured.
+    pub fn column(&self, column: TaskColumn) -> Vec<Option<i64>> {
+        let mut values = vec![None; self.rows()];
+        self.for_each(column, |row, value| values[row] = Some(value));
+        values
+    }
 }
 
 /// Collects rows and packs them.

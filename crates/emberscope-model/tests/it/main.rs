@@ -7,6 +7,7 @@
 )]
 
 mod base;
+mod damage;
 mod dump;
 mod fixtures;
 mod footprint;

@@ -5,7 +5,7 @@ use crate::ReportError;
 use crate::cells::{BATCH_ROWS, Batch, Cells, Text};
 use crate::schema::{Column, ColumnDef, Report, Type};
 use emberscope_log::columns::{TASK_COLUMNS, TaskColumn, TaskStatus};
-use emberscope_model::accounting::scheduler_delay;
+use emberscope_model::accounting::chunk_scheduler_delays;
 use emberscope_model::run::{Run, StageAttempt};
 use emberscope_model::tasks::{LostCause, TaskChunk};
 
@@ -146,9 +146,7 @@ impl<'r> Rows<'r, '_> {
     }
 
     fn metric(&self, column: TaskColumn) -> Vec<Option<i64>> {
-        let mut values = vec![None; self.chunk.rows()];
-        self.chunk.for_each(column, |row, value| values[row] = Some(value));
-        values
+        self.chunk.column(column)
     }
 
     fn same(&self, value: Option<i64>) -> Cells<'r> {
@@ -174,21 +172,8 @@ impl<'r> Rows<'r, '_> {
     }
 
     fn scheduler_delay(&self) -> Cells<'r> {
-        let columns = [
-            T::LaunchTime,
-            T::FinishTime,
-            T::ExecutorRunTime,
-            T::ExecutorDeserializeTime,
-            T::ResultSerializationTime,
-            T::GettingResultTime,
-        ];
-        let columns = columns.map(|column| self.metric(column));
-        let delay = |row: usize| {
-            let [launch, finish, run, deserialize, serialize, getting] =
-                [0, 1, 2, 3, 4, 5].map(|column: usize| columns[column][row]);
-            scheduler_delay(launch, finish, run, deserialize, serialize, getting).map(|delay| delay.max(0))
-        };
-        Cells::Ints((0..self.chunk.rows()).map(delay).collect())
+        let delays = chunk_scheduler_delays(self.chunk).into_iter();
+        Cells::Ints(delays.map(|delay| delay.map(|delay| delay.max(0))).collect())
     }
 }
 
