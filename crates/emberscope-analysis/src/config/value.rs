@@ -1,0 +1,85 @@
+//! Values of settings as Spark reads them (`JavaUtils.byteStringAs`, `JavaUtils.timeStringAs`).
+
+use super::key;
+
+/// `true`, `false`.
+pub fn parse_bool(text: &str) -> Option<bool> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "true" => Some(true),
+        "false" => Some(false),
+        _ => None,
+    }
+}
+
+/// `64m`, `1g`, `512k`, `10485760b`; a bare number is in units of `bare` bytes. Negative ones, which
+/// switch off, stay negative.
+pub fn parse_bytes(text: &str, bare: i64) -> Option<i64> {
+    let text = text.trim().to_ascii_lowercase();
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(text.len());
+    let number: i64 = text[..digits].parse().ok()?;
+    let factor = match text[digits..].trim() {
+        "" => bare,
+        "b" => 1,
+        "k" | "kb" | "kib" => 1 << 10,
+        "m" | "mb" | "mib" => 1 << 20,
+        "g" | "gb" | "gib" => 1 << 30,
+        "t" | "tb" | "tib" => 1 << 40,
+        "p" | "pb" | "pib" => 1 << 50,
+        _ => return None,
+    };
+    number.checked_mul(factor)
+}
+
+/// `10s`, `500ms`, `2min`, `1h`; a bare number is in units of `bare` milliseconds.
+pub fn parse_ms(text: &str, bare: i64) -> Option<i64> {
+    let text = text.trim().to_ascii_lowercase();
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(text.len());
+    let number: i64 = text[..digits].parse().ok()?;
+    let factor = match text[digits..].trim() {
+        "" => bare,
+        "us" => return Some(number / 1000),
+        "ms" => 1,
+        "s" => 1000,
+        "m" | "min" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return None,
+    };
+    number.checked_mul(factor)
+}
+
+/// Whether two values of a setting mean the same: `64m` and `64MB`, `TRUE` and `true`.
+pub(crate) fn is_same(name: &str, one: &str, other: &str) -> bool {
+    if one.trim().eq_ignore_ascii_case(other.trim()) {
+        return true;
+    }
+    let bare = key(name).map_or(1, |key| key.bare_bytes);
+    let bytes = |text| parse_bytes(text, bare);
+    bytes(one).is_some() && bytes(one) == bytes(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_times() {
+        for (text, bare, bytes) in [
+            ("64m", 1, 64 << 20),
+            ("64MB", 1, 64 << 20),
+            ("10485760b", 1, 10 << 20),
+            ("512", 1 << 20, 512 << 20),
+            ("-1", 1, -1),
+        ] {
+            assert_eq!(parse_bytes(text, bare), Some(bytes), "{text}");
+        }
+        assert_eq!(parse_bytes("much", 1), None);
+        for (text, bare, ms) in
+            [("3s", 1000, 3000), ("60", 1000, 60_000), ("100ms", 1000, 100), ("2min", 1, 120_000)]
+        {
+            assert_eq!(parse_ms(text, bare), Some(ms), "{text}");
+        }
+        assert!(is_same("spark.sql.autoBroadcastJoinThreshold", "10485760b", "10MB"));
+        assert!(!is_same("spark.sql.shuffle.partitions", "200", "400"));
+    }
+}

@@ -1,0 +1,332 @@
+//! What all detectors know of a run: totals of every stage attempt, executors, configuration.
+
+use crate::config::Conf;
+use crate::detector::Threshold;
+use crate::finding::Scope;
+use crate::plan::{PlanCache, SqlView};
+use crate::thresholds::Thresholds;
+use emberscope_log::columns::TaskColumn;
+use emberscope_model::accounting::scheduler_delays;
+use emberscope_model::intervals::union_ms;
+use emberscope_model::occupancy::task_cpus;
+use emberscope_model::run::{Run, StageAttempt, StageStatus};
+use emberscope_model::sql::SqlExecution;
+use emberscope_model::stage_key::StageKey;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Totals of a stage attempt. Times in milliseconds, sizes in bytes.
+#[derive(Clone, Debug, Default)]
+pub struct StageDigest {
+    /// Position in [`Run::stages`].
+    pub position: usize,
+    /// Stage id.
+    pub id: u32,
+    /// Stage attempt.
+    pub attempt: u32,
+    /// Its name across runs.
+    pub key: Option<StageKey>,
+    /// Job that ran it.
+    pub job_id: Option<u32>,
+    /// SQL execution that ran it.
+    pub sql_id: Option<u64>,
+    /// Task attempts.
+    pub attempts: u64,
+    /// Attempts whose output counted.
+    pub useful: u64,
+    /// Attempts that failed.
+    pub failed: u64,
+    /// Attempts that were killed.
+    pub killed: u64,
+    /// Speculative copies.
+    pub speculative: u64,
+    /// First launch to last finish: `None` without tasks.
+    pub running: Option<(i64, i64)>,
+    /// Length of the union of the attempts' intervals.
+    pub active_ms: i64,
+    /// Most attempts at one time.
+    pub peak_concurrency: u32,
+    /// Launch to finish of all attempts.
+    pub attempt_ms: i64,
+    /// Longest attempt that counted.
+    pub longest_ms: i64,
+    /// Median of the attempts that counted.
+    pub median_ms: f64,
+    /// Sums over all attempts; 0 where not measured.
+    pub all: Sums,
+    /// Sums over the attempts that counted.
+    pub counted: Sums,
+    /// Launch to finish of attempts that did not count.
+    pub lost_ms: i64,
+    /// Executors that ran attempts: number of the string table, attempts, milliseconds.
+    pub executors: Vec<(u32, u32, i64)>,
+    /// Cores one task takes.
+    pub task_cpus: f64,
+    /// Core-milliseconds that executors offered between first launch and last finish.
+    pub available_core_ms: Option<i64>,
+}
+
+/// Sums over task attempts; 0 where not measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Sums {
+    pub deserialize_ms: i64,
+    pub run_ms: i64,
+    pub cpu_ms: i64,
+    pub gc_ms: i64,
+    pub scheduler_delay_ms: i64,
+    pub fetch_wait_ms: i64,
+    pub shuffle_write_ms: i64,
+    pub input_bytes: i64,
+    pub input_records: i64,
+    pub output_bytes: i64,
+    pub output_records: i64,
+    pub shuffle_read_bytes: i64,
+    pub shuffle_read_records: i64,
+    pub shuffle_write_bytes: i64,
+    pub shuffle_write_records: i64,
+    pub memory_spilled_bytes: i64,
+    pub disk_spilled_bytes: i64,
+    pub result_bytes: i64,
+}
+
+/// What all detectors know.
+#[derive(Debug)]
+pub struct Context<'r> {
+    /// The run.
+    pub run: &'r Run,
+    /// Start to end of the run, milliseconds; `None` when it is not known.
+    pub wall_ms: Option<i64>,
+    /// End of the run, epoch milliseconds; the latest time known.
+    pub end_ms: i64,
+    /// Start of the run, epoch milliseconds.
+    pub start_ms: i64,
+    /// Totals of all stage attempts, as [`Run::stages`].
+    pub stages: Vec<StageDigest>,
+    /// Lifetimes times cores over all executors.
+    pub allocated_core_ms: Option<i64>,
+    /// Whether tasks were run by an engine whose zeros are no measurements (Photon, RAPIDS, Gluten, Comet).
+    pub is_native: bool,
+    /// Whether executors live in the driver.
+    pub is_local: bool,
+    thresholds: &'r Thresholds,
+    plans: PlanCache<'r>,
+}
+
+impl<'r> Context<'r> {
+    /// Looks over a run.
+    pub fn of(run: &'r Run, thresholds: &'r Thresholds) -> Self {
+        let last_event = run.stages.iter().filter_map(|stage| stage.last_finish_ms).max();
+        let end_ms = run.application.end_ms.or(last_event).unwrap_or(0);
+        let first_event = run.stages.iter().filter_map(|stage| stage.submitted_ms).min();
+        let start_ms = run.application.start_ms.or(first_event).unwrap_or(end_ms);
+        let keys = run.stage_keys();
+        let mut context = Context {
+            run,
+            wall_ms: run.application.duration_ms().filter(|ms| *ms > 0),
+            end_ms,
+            start_ms,
+            stages: Vec::new(),
+            allocated_core_ms: None,
+            is_native: !matches!(run.trust.engine.as_str(), "spark" | ""),
+            is_local: run
+                .executors
+                .iter()
+                .any(|executor| executor.id == "driver" && executor.cores.is_some()),
+            thresholds,
+            plans: PlanCache::default(),
+        };
+        context.allocated_core_ms = context.available_core_ms(start_ms, end_ms);
+        context.stages = crate::parallel::map(&run.stages, |position, stage| {
+            context.digest(position, stage, keys.get(&stage.id).copied())
+        });
+        context
+    }
+
+    /// The value of a threshold.
+    pub fn get(&self, threshold: &Threshold) -> f64 {
+        self.thresholds.get(threshold)
+    }
+
+    /// All thresholds.
+    pub fn thresholds(&self) -> &Thresholds {
+        self.thresholds
+    }
+
+    /// Configuration in effect for a query, or for the application.
+    pub fn conf(&self, execution: Option<&'r SqlExecution>) -> Conf<'r> {
+        Conf::of(self.run, execution)
+    }
+
+    /// Configuration in effect for the query that ran a stage.
+    pub fn conf_of_stage(&self, digest: &StageDigest) -> Conf<'r> {
+        self.conf(digest.sql_id.and_then(|id| self.run.sql_execution(id)))
+    }
+
+    /// A SQL execution with its final plan; `None` when the log has none.
+    pub fn sql_view(&self, id: u64) -> Option<Arc<SqlView<'r>>> {
+        self.plans.get(self.run, id)
+    }
+
+    /// Share of the run's wall time; `None` when that is not known.
+    pub fn share_of_wall(&self, ms: i64) -> Option<f64> {
+        Some(ms as f64 / self.wall_ms? as f64)
+    }
+
+    /// Whether a span of time is below what matters. Of an unknown run length nothing is.
+    pub fn is_immaterial(&self, ms: i64) -> bool {
+        self.share_of_wall(ms).is_some_and(|share| share < self.get(&crate::materiality::FLOOR_SHARE))
+    }
+
+    /// Core-milliseconds that executors offered between two times; `None` when no executor's cores are known.
+    pub fn available_core_ms(&self, from_ms: i64, to_ms: i64) -> Option<i64> {
+        let mut sum = None;
+        for executor in &self.run.executors {
+            let (Some((added, removed)), Some(cores)) = (executor.lifetime(self.end_ms), executor.cores)
+            else {
+                continue;
+            };
+            let alive = (removed.min(to_ms) - added.max(from_ms)).max(0);
+            sum = Some(sum.unwrap_or(0) + alive * i64::from(cores));
+        }
+        sum
+    }
+
+    /// The digest of a stage attempt.
+    pub fn digest_of(&self, id: u32, attempt: u32) -> Option<&StageDigest> {
+        let at =
+            self.stages.binary_search_by_key(&(id, attempt), |digest| (digest.id, digest.attempt)).ok()?;
+        Some(&self.stages[at])
+    }
+
+    /// A text of the run's table.
+    pub fn text(&self, id: u32) -> &'r str {
+        self.run.strings.text(id)
+    }
+
+    /// The scope of a stage attempt.
+    pub fn stage_scope(&self, digest: &StageDigest) -> Scope {
+        Scope {
+            stage_id: Some(digest.id),
+            stage_attempt: Some(digest.attempt),
+            sql_id: digest.sql_id,
+            job_id: digest.job_id,
+            ..Scope::default()
+        }
+    }
+
+    fn digest(&self, position: usize, stage: &StageAttempt, key: Option<StageKey>) -> StageDigest {
+        let job = stage.job_ids.first().and_then(|id| self.run.job(*id));
+        let mut digest = StageDigest {
+            position,
+            id: stage.id,
+            attempt: stage.attempt,
+            key,
+            job_id: job.map(|job| job.id),
+            sql_id: job.and_then(|job| job.sql_execution_id),
+            attempts: stage.tasks.rows() as u64,
+            useful: stage.tasks.useful().len() as u64,
+            task_cpus: task_cpus(self.run, stage),
+            ..StageDigest::default()
+        };
+        let launch = stage.tasks.column(TaskColumn::LaunchTime);
+        let finish = stage.tasks.column(TaskColumn::FinishTime);
+        let executor = stage.tasks.column(TaskColumn::Executor);
+        let useful = stage.tasks.useful();
+        for status in stage.tasks.statuses() {
+            digest.failed += u64::from(status.is_failed());
+            digest.killed += u64::from(status.is_killed());
+        }
+        stage.tasks.for_each(TaskColumn::Speculative, |_, flag| digest.speculative += u64::from(flag != 0));
+        let mut spans = Vec::with_capacity(launch.len());
+        let mut counted = Vec::with_capacity(launch.len());
+        let mut by_executor: BTreeMap<u32, (u32, i64)> = BTreeMap::new();
+        for row in 0..launch.len() {
+            let Some(start) = launch[row] else { continue };
+            let end = finish[row].unwrap_or(self.end_ms).max(start);
+            spans.push((start, end));
+            digest.attempt_ms += end - start;
+            if useful.contains(row) {
+                counted.push(end - start);
+            } else if finish[row].is_some() {
+                digest.lost_ms += end - start;
+            }
+            if let Some(executor) = executor[row].and_then(|id| u32::try_from(id).ok()) {
+                let entry = by_executor.entry(executor).or_default();
+                entry.0 += 1;
+                entry.1 += end - start;
+            }
+        }
+        digest.executors = by_executor.into_iter().map(|(id, (attempts, ms))| (id, attempts, ms)).collect();
+        digest.running = spans.iter().map(|span| span.0).min().zip(spans.iter().map(|span| span.1).max());
+        digest.active_ms = union_ms(spans.iter().copied());
+        digest.peak_concurrency =
+            u32::try_from(emberscope_model::intervals::peak_overlap(spans.iter().copied()))
+                .unwrap_or(u32::MAX);
+        counted.sort_unstable();
+        digest.longest_ms = counted.last().copied().unwrap_or(0);
+        digest.median_ms =
+            emberscope_model::distribution::Distribution::Exact(counted).median().unwrap_or(0.0);
+        digest.available_core_ms = digest.running.and_then(|(from, to)| self.available_core_ms(from, to));
+        self.sum(stage, &mut digest);
+        digest
+    }
+
+    fn sum(&self, stage: &StageAttempt, digest: &mut StageDigest) {
+        use TaskColumn as C;
+        let useful = stage.tasks.useful();
+        let (all, counted) = (&mut digest.all, &mut digest.counted);
+        let mut add = |column: C, unit: i64, field: fn(&mut Sums) -> &mut i64| {
+            let (mut of_all, mut of_counted) = (0i64, 0i64);
+            stage.tasks.for_each(column, |row, value| {
+                of_all += value;
+                of_counted += if useful.contains(row) { value } else { 0 };
+            });
+            *field(all) += of_all / unit;
+            *field(counted) += of_counted / unit;
+        };
+        add(C::ExecutorDeserializeTime, 1, |sums| &mut sums.deserialize_ms);
+        add(C::ExecutorRunTime, 1, |sums| &mut sums.run_ms);
+        add(C::ExecutorCpuTime, 1_000_000, |sums| &mut sums.cpu_ms);
+        add(C::JvmGcTime, 1, |sums| &mut sums.gc_ms);
+        add(C::FetchWaitTime, 1, |sums| &mut sums.fetch_wait_ms);
+        add(C::ShuffleWriteTime, 1_000_000, |sums| &mut sums.shuffle_write_ms);
+        add(C::InputBytes, 1, |sums| &mut sums.input_bytes);
+        add(C::InputRecords, 1, |sums| &mut sums.input_records);
+        add(C::OutputBytes, 1, |sums| &mut sums.output_bytes);
+        add(C::OutputRecords, 1, |sums| &mut sums.output_records);
+        add(C::LocalBytesRead, 1, |sums| &mut sums.shuffle_read_bytes);
+        add(C::RemoteBytesRead, 1, |sums| &mut sums.shuffle_read_bytes);
+        add(C::ShuffleRecordsRead, 1, |sums| &mut sums.shuffle_read_records);
+        add(C::ShuffleBytesWritten, 1, |sums| &mut sums.shuffle_write_bytes);
+        add(C::ShuffleRecordsWritten, 1, |sums| &mut sums.shuffle_write_records);
+        add(C::MemoryBytesSpilled, 1, |sums| &mut sums.memory_spilled_bytes);
+        add(C::DiskBytesSpilled, 1, |sums| &mut sums.disk_spilled_bytes);
+        add(C::ResultSize, 1, |sums| &mut sums.result_bytes);
+        for (row, delay) in scheduler_delays(stage).into_iter().enumerate() {
+            let delay = delay.unwrap_or(0).max(0);
+            all.scheduler_delay_ms += delay;
+            counted.scheduler_delay_ms += if useful.contains(row) { delay } else { 0 };
+        }
+    }
+}
+
+impl StageDigest {
+    /// First launch to last finish.
+    pub fn running_ms(&self) -> i64 {
+        self.running.map_or(0, |(from, to)| to - from)
+    }
+
+    /// Whether it may be the cause of a stage's failing: its stage says so.
+    pub fn has_failed(&self, run: &Run) -> bool {
+        run.stages[self.position].status == StageStatus::Failed
+    }
+
+    /// Mean number of cores its tasks used while it ran.
+    pub fn mean_concurrency(&self) -> f64 {
+        match self.running_ms() {
+            0 => 0.0,
+            running => self.attempt_ms as f64 / running as f64,
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Plans as detectors look at them: typed operators with their metrics and stages.
+
+use emberscope_log::event::plan::{MetricKind, PlanTree};
+use emberscope_model::run::Run;
+use emberscope_model::sql::{NodeStages, SqlExecution, SqlMetric};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What an operator does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum OperatorClass {
+    /// Reads from storage.
+    Scan,
+    /// Moves data between stages.
+    Shuffle,
+    /// Sends data to all executors.
+    Broadcast,
+    /// Joins.
+    Join,
+    /// Aggregates.
+    Aggregation,
+    /// Sorts.
+    Sort,
+    /// Window functions.
+    Window,
+    /// Makes several rows of one.
+    Expand,
+    /// Python code.
+    Python,
+    /// Writes to storage.
+    Write,
+    /// Reads cached data.
+    Cache,
+    /// Filters, projections and all else.
+    Other,
+}
+
+/// One operator of a final plan.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// `nodeName`, trimmed.
+    pub name: String,
+    /// `simpleString`.
+    pub detail: String,
+    /// `metadata` as JSON; empty where there is none.
+    pub metadata: String,
+    /// What it does.
+    pub class: OperatorClass,
+    /// Parent; `None` for the root.
+    pub parent: Option<u32>,
+    /// Children, in order.
+    pub children: Vec<u32>,
+    /// Metrics: name, kind, accumulator.
+    pub metrics: Vec<(String, MetricKind, u64)>,
+    /// Stages it ran in.
+    pub stages: NodeStages,
+}
+
+/// A SQL execution with its final plan.
+#[derive(Debug)]
+pub struct SqlView<'r> {
+    /// The execution.
+    pub execution: &'r SqlExecution,
+    /// Operators of the final plan, in pre-order.
+    pub nodes: Vec<Node>,
+    /// Metric values by accumulator.
+    pub metrics: BTreeMap<u64, SqlMetric>,
+}
+
+impl<'r> SqlView<'r> {
+    /// Looks at the final plan of an execution; `None` when the log has none.
+    pub fn of(run: &'r Run, execution: &'r SqlExecution) -> Option<Self> {
+        let tree = run.final_plan(execution)?;
+        let stages = run.node_stages(execution, &tree);
+        Some(SqlView { execution, nodes: nodes(&tree, stages), metrics: run.sql_metrics(execution) })
+    }
+
+    /// Total of a metric of a node, by the metric's name; `None` when it was never updated.
+    pub fn total(&self, node: u32, metric: &str) -> Option<i64> {
+        self.metric(node, metric)?.total
+    }
+
+    /// A metric of a node by its name.
+    pub fn metric(&self, node: u32, metric: &str) -> Option<&SqlMetric> {
+        let node = self.nodes.get(node as usize)?;
+        let (_, _, id) = node.metrics.iter().find(|(name, _, _)| name == metric)?;
+        self.metrics.get(id)
+    }
+
+    /// Nodes that ran in a stage attempt.
+    pub fn nodes_of_stage(&self, place: (u32, u32)) -> impl Iterator<Item = (u32, &Node)> {
+        let numbered = self.nodes.iter().enumerate().map(|(n, node)| (n as u32, node));
+        numbered.filter(move |(_, node)| node.stages.stages.contains(&place))
+    }
+}
+
+/// Plans that are kept beside the one at hand: stages of one query are looked at together.
+const KEPT_PLANS: usize = 16;
+
+/// Looked-at plans, oldest first: (execution, plan).
+type Kept<'r> = Vec<(u64, Option<Arc<SqlView<'r>>>)>;
+
+/// The plans that were looked at last.
+#[derive(Debug, Default)]
+pub(crate) struct PlanCache<'r> {
+    kept: Mutex<Kept<'r>>,
+}
+
+impl<'r> PlanCache<'r> {
+    pub(crate) fn get(&self, run: &'r Run, id: u64) -> Option<Arc<SqlView<'r>>> {
+        let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, view)) = kept().iter().find(|(kept, _)| *kept == id) {
+            return view.clone();
+        }
+        let view = run.sql_execution(id).and_then(|execution| SqlView::of(run, execution)).map(Arc::new);
+        let mut kept = kept();
+        if kept.len() >= KEPT_PLANS {
+            kept.remove(0);
+        }
+        kept.push((id, view.clone()));
+        view
+    }
+}
+
+fn nodes(tree: &PlanTree, stages: Vec<NodeStages>) -> Vec<Node> {
+    let mut nodes: Vec<Node> = tree
+        .nodes
+        .iter()
+        .zip(stages)
+        .enumerate()
+        .map(|(n, (node, stages))| {
+            let name = tree.text(node.name).trim().to_owned();
+            Node {
+                class: class_of(&name),
+                name,
+                detail: tree.text(node.simple_string).to_owned(),
+                metadata: tree.text(node.metadata).to_owned(),
+                parent: node.parent,
+                children: Vec::new(),
+                metrics: tree
+                    .metrics_of(n as u32)
+                    .iter()
+                    .map(|metric| (tree.text(metric.name).to_owned(), metric.kind, metric.accumulator_id))
+                    .collect(),
+                stages,
+            }
+        })
+        .collect();
+    for n in 0..nodes.len() {
+        if let Some(parent) = nodes[n].parent {
+            nodes[parent as usize].children.push(n as u32);
+        }
+    }
+    nodes
+}
+
+fn class_of(name: &str) -> OperatorClass {
+    let has = |part: &str| name.contains(part);
+    if has("BroadcastExchange") {
+        OperatorClass::Broadcast
+    } else if has("Exchange") || has("AQEShuffleRead") || has("ShuffleQueryStage") {
+        OperatorClass::Shuffle
+    } else if has("InMemoryTableScan") {
+        OperatorClass::Cache
+    } else if has("Scan") {
+        OperatorClass::Scan
+    } else if has("Join") || has("CartesianProduct") {
+        OperatorClass::Join
+    } else if has("Python") || has("Pandas") || has("InArrow") {
+        OperatorClass::Python
+    } else if has("Aggregate") {
+        OperatorClass::Aggregation
+    } else if has("Window") {
+        OperatorClass::Window
+    } else if has("Sort") {
+        OperatorClass::Sort
+    } else if has("Expand") || has("Generate") {
+        OperatorClass::Expand
+    } else if has("Insert") || has("Write") || has("Append") || has("Overwrite") {
+        OperatorClass::Write
+    } else {
+        OperatorClass::Other
+    }
+}

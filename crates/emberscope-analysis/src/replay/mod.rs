@@ -1,0 +1,5 @@
+//! The run replayed at task granularity, as it was and with fixes applied.
+
+mod edit;
+
+pub use edit::Edit;

@@ -1,0 +1,3 @@
+//! Diagnoses of real and made-up runs.
+
+mod made;
