@@ -299,3 +299,17 @@ pub(crate) fn said(run: &Run, tag: &str) -> Sink {
 pub(crate) fn of_kind<'s>(sink: &'s Sink, kind: &str) -> Vec<&'s Claim> {
     sink.claims().iter().filter(|claim| claim.kind == kind).collect()
 }
+
+/// All committed fixtures, and the logs of the corpus beside the project where it is there.
+pub(crate) fn every_log() -> Vec<(String, Run)> {
+    let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let corpus = project.join("../shared/corpus");
+    let mut roots = vec![project.join("fixtures/logs")];
+    if corpus.is_dir() {
+        roots.push(corpus);
+    } else {
+        println!("the corpus is not beside the project: only the fixtures are read");
+    }
+    let sources = roots.iter().flat_map(|root| discover(root.to_str().unwrap()).unwrap().runs);
+    sources.map(|source| (source.label.rsplit('/').next().unwrap_or("").to_owned(), read(&source))).collect()
+}

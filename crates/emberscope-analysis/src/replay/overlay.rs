@@ -1,0 +1,163 @@
+//! Edits laid over the model.
+
+use super::edit::Edit;
+use super::model::{NONE, ReplayModel, TaskModel};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+
+/// What the edits make of one stage attempt.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StageOverlay {
+    pub(super) tasks: Option<Arc<[TaskModel]>>,
+    pub(super) is_dropped: bool,
+    pub(super) sooner_ms: i64,
+}
+
+/// What the edits make of the model.
+#[derive(Clone, Debug)]
+pub(super) struct Overlay {
+    pub(super) stages: FxHashMap<usize, StageOverlay>,
+    pub(super) job_sooner_ms: FxHashMap<usize, i64>,
+    pub(super) end_sooner_ms: i64,
+    /// Executors added until the first are there at the second.
+    pub(super) executors_by: Option<(i64, i64)>,
+    pub(super) slots: f64,
+}
+
+impl Overlay {
+    pub(super) fn of<'e>(model: &ReplayModel, edits: impl Iterator<Item = &'e Edit> + Clone) -> Self {
+        let mut overlay = Overlay {
+            stages: FxHashMap::default(),
+            job_sooner_ms: FxHashMap::default(),
+            end_sooner_ms: 0,
+            executors_by: None,
+            slots: 1.0,
+        };
+        let mut seen: FxHashSet<usize> = FxHashSet::default();
+        for edit in edits.clone() {
+            match edit {
+                Edit::JobSooner { job, by_ms } => {
+                    if let Some(job) = model.by_job.get(job) {
+                        let sooner = overlay.job_sooner_ms.entry(*job).or_default();
+                        // Two claims about one gap are about the same time.
+                        *sooner = (*sooner).max(*by_ms);
+                    }
+                }
+                Edit::EndSooner { by_ms } => overlay.end_sooner_ms = overlay.end_sooner_ms.max(*by_ms),
+                Edit::ExecutorsBy { until_ms, at_ms } => {
+                    let (until, at) = overlay.executors_by.unwrap_or((*until_ms, *at_ms));
+                    overlay.executors_by = Some((until.max(*until_ms), at.min(*at_ms)));
+                }
+                Edit::ScaleSlots { factor } => overlay.slots *= factor.max(0.0),
+                Edit::Scale { place, .. }
+                | Edit::ScaleAll { place, .. }
+                | Edit::Resize { place, .. }
+                | Edit::Remove { place, .. }
+                | Edit::Drop { place }
+                | Edit::StartSooner { place, .. } => {
+                    if let Some(&stage) = model.by_place.get(place)
+                        && seen.insert(stage)
+                    {
+                        let own = edits.clone().filter(|edit| edit.place() == Some(*place));
+                        overlay.stages.insert(stage, stage_overlay(&model.stages[stage].tasks, own));
+                    }
+                }
+            }
+        }
+        overlay
+    }
+}
+
+/// Factors multiply first, attempts go next, and what is left is cut into another number of tasks last.
+fn stage_overlay<'e>(
+    tasks: &Arc<[TaskModel]>,
+    edits: impl Iterator<Item = &'e Edit> + Clone,
+) -> StageOverlay {
+    let mut overlay = StageOverlay::default();
+    let mut factors: Option<Vec<f32>> = None;
+    let mut removed: FxHashSet<u32> = FxHashSet::default();
+    let mut resize = None;
+    for edit in edits {
+        match edit {
+            Edit::Scale { factors: more, .. } if more.len() == tasks.len() => {
+                let factors = factors.get_or_insert_with(|| vec![1.0; tasks.len()]);
+                factors.iter_mut().zip(more.iter()).for_each(|(factor, more)| *factor *= more);
+            }
+            Edit::ScaleAll { factor, .. } => {
+                let factors = factors.get_or_insert_with(|| vec![1.0; tasks.len()]);
+                factors.iter_mut().for_each(|one| *one *= factor.clamp(0.0, 1.0) as f32);
+            }
+            Edit::Remove { tasks, .. } => removed.extend(tasks.iter()),
+            Edit::Resize { tasks, overhead_ms, .. } => resize = Some((*tasks, *overhead_ms)),
+            Edit::Drop { .. } => overlay.is_dropped = true,
+            Edit::StartSooner { by_ms, .. } => overlay.sooner_ms = overlay.sooner_ms.max(*by_ms),
+            _ => {}
+        }
+    }
+    if factors.is_none() && removed.is_empty() && resize.is_none() {
+        return overlay;
+    }
+    let mut left = scaled(tasks, factors.as_deref(), &removed);
+    if let Some((n, overhead_ms)) = resize {
+        left = resized(&left, n.max(1), overhead_ms.max(0.0));
+    }
+    overlay.tasks = Some(left.into());
+    overlay
+}
+
+fn scaled(tasks: &[TaskModel], factors: Option<&[f32]>, removed: &FxHashSet<u32>) -> Vec<TaskModel> {
+    let mut place_of = vec![NONE; tasks.len()];
+    let mut left = Vec::with_capacity(tasks.len());
+    for (n, task) in tasks.iter().enumerate() {
+        if removed.contains(&(n as u32)) {
+            continue;
+        }
+        place_of[n] = left.len() as u32;
+        let factor = factors.map_or(1.0, |factors| factors[n]);
+        let mut task = *task;
+        task.hold_ms = (task.hold_ms as f32 * factor) as u32;
+        task.duration_ms = (task.duration_ms as f32 * factor) as u32;
+        if task.after != NONE {
+            task.after = place_of[task.after as usize];
+        }
+        left.push(task);
+    }
+    left
+}
+
+/// The work of all awaited attempts in `n` equal tasks.
+fn resized(tasks: &[TaskModel], n: u32, overhead_ms: f64) -> Vec<TaskModel> {
+    let awaited = || tasks.iter().filter(|task| task.is_awaited);
+    let work: f64 = awaited().map(|task| (f64::from(task.hold_ms) - overhead_ms).max(0.0)).sum();
+    let lag: f64 =
+        awaited().map(|task| f64::from(task.duration_ms - task.hold_ms.min(task.duration_ms))).sum::<f64>()
+            / awaited().count().max(1) as f64;
+    let hold = work / f64::from(n) + overhead_ms;
+    let task = TaskModel {
+        hold_ms: hold.round() as u32,
+        duration_ms: (hold + lag).round() as u32,
+        after: NONE,
+        after_ms: 0,
+        is_copy: false,
+        is_awaited: true,
+    };
+    vec![task; n as usize]
+}
+
+impl Edit {
+    /// The stage attempt it is about.
+    pub fn place(&self) -> Option<super::edit::Place> {
+        match self {
+            Edit::Scale { place, .. }
+            | Edit::ScaleAll { place, .. }
+            | Edit::Resize { place, .. }
+            | Edit::Remove { place, .. }
+            | Edit::Drop { place }
+            | Edit::StartSooner { place, .. } => Some(*place),
+            Edit::JobSooner { .. }
+            | Edit::EndSooner { .. }
+            | Edit::ExecutorsBy { .. }
+            | Edit::ScaleSlots { .. } => None,
+        }
+    }
+}
