@@ -8,7 +8,7 @@ use crate::thresholds::Thresholds;
 use emberscope_log::columns::TaskColumn;
 use emberscope_model::accounting::scheduler_delays;
 use emberscope_model::intervals::union_ms;
-use emberscope_model::occupancy::task_cpus;
+use emberscope_model::occupancy::{occupancy, task_cpus};
 use emberscope_model::run::{Run, StageAttempt, StageStatus};
 use emberscope_model::sql::SqlExecution;
 use emberscope_model::stage_key::StageKey;
@@ -111,6 +111,8 @@ pub struct Context<'r> {
     pub is_local: bool,
     thresholds: &'r Thresholds,
     plans: PlanCache<'r>,
+    /// Fitted result lag by executor id, milliseconds (decision 29); only where it is not 0.
+    pub result_lag_ms: BTreeMap<String, i64>,
 }
 
 impl<'r> Context<'r> {
@@ -135,6 +137,7 @@ impl<'r> Context<'r> {
                 .any(|executor| executor.id == "driver" && executor.cores.is_some()),
             thresholds,
             plans: PlanCache::default(),
+            result_lag_ms: occupancy(run).result_lag_ms,
         };
         context.allocated_core_ms = context.available_core_ms(start_ms, end_ms);
         context.stages = crate::parallel::map(&run.stages, |position, stage| {

@@ -3,14 +3,20 @@
 //! Takes a [`Run`](emberscope_model::run::Run), gives a [`Diagnosis`](diagnosis::Diagnosis). Pure: no
 //! input or output, no clock, no randomness; the same run gives the same diagnosis.
 
+pub mod attribution;
 pub mod config;
 pub mod context;
 pub mod detector;
 pub mod detectors;
+pub mod diagnosis;
 pub mod finding;
+mod identity;
 pub mod materiality;
 mod parallel;
 pub mod plan;
+mod pricing;
 pub mod replay;
 pub mod stage_view;
 pub mod thresholds;
+pub mod verdict;
+pub mod words;

@@ -293,6 +293,22 @@ fn task_counts(run: &Run) -> TaskCounts {
     counts
 }
 
+/// Identity, times and outcome of a run.
+pub fn application(run: &Run) -> ApplicationSummary {
+    let application = &run.application;
+    ApplicationSummary {
+        id: application.id.clone(),
+        attempt_id: application.attempt_id.clone(),
+        name: application.name.clone(),
+        user: application.user.clone(),
+        spark_version: application.spark_version.clone(),
+        start_time_ms: application.start_ms,
+        end_time_ms: application.end_ms,
+        duration_ms: application.duration_ms(),
+        status: application.status,
+    }
+}
+
 /// Summarises a run.
 pub fn summarize(run: &Run) -> Summary {
     let application = &run.application;
@@ -335,17 +351,7 @@ pub fn summarize(run: &Run) -> Summary {
     Summary {
         schema_version: SCHEMA_VERSION,
         source: run.source.clone(),
-        application: ApplicationSummary {
-            id: application.id.clone(),
-            attempt_id: application.attempt_id.clone(),
-            name: application.name.clone(),
-            user: application.user.clone(),
-            spark_version: application.spark_version.clone(),
-            start_time_ms: application.start_ms,
-            end_time_ms: application.end_ms,
-            duration_ms: application.duration_ms(),
-            status: application.status,
-        },
+        application: self::application(run),
         totals: Totals {
             jobs: run.jobs.len() as u64,
             jobs_failed: run.jobs.iter().filter(|job| job.status == JobStatus::Failed).count() as u64,

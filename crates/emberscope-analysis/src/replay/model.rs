@@ -10,7 +10,6 @@ use crate::context::Context;
 use crate::stage_view::task_order;
 use emberscope_log::columns::{TaskColumn, TaskStatus};
 use emberscope_model::accounting::partitions;
-use emberscope_model::occupancy::occupancy;
 use emberscope_model::run::{Run, StageAttempt, StageStatus};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -63,7 +62,6 @@ pub(super) struct StageModel {
 /// One job.
 #[derive(Clone, Debug)]
 pub(super) struct JobModel {
-    pub(super) id: u32,
     pub(super) unit: usize,
     /// Jobs of the same unit it waits for.
     pub(super) parents: Vec<usize>,
@@ -130,7 +128,7 @@ impl ReplayModel {
         let by_place: BTreeMap<Place, usize> =
             run.stages.iter().enumerate().map(|(n, stage)| ((stage.id, stage.attempt), n)).collect();
         let (jobs, units, by_job) = jobs_and_units(run, context)?;
-        let lags = occupancy(run).result_lag_ms;
+        let lags = &context.result_lag_ms;
         let pools = Pools::of(run);
         let mut fair_pools: Vec<&str> = run.stages.iter().filter_map(|stage| stage.pool.as_deref()).collect();
         fair_pools.sort_unstable();
@@ -140,7 +138,7 @@ impl ReplayModel {
             let job = stage.job_ids.first().and_then(|id| by_job.get(id)).copied().unwrap_or(0);
             let parents = stage_parents(run, stage, &by_place);
             let fair_pool = stage.pool.as_deref().and_then(|pool| fair_pools.binary_search(&pool).ok());
-            let mut model = stage_model(context, stage, &lags, &load);
+            let mut model = stage_model(context, stage, lags, &load);
             model.job = job;
             let job_start = jobs.get(job).map_or(context.start_ms, |job| job.start_ms);
             let ready = parents.iter().filter_map(|n| completed(&run.stages[*n])).fold(job_start, i64::max);
@@ -201,6 +199,16 @@ impl ReplayModel {
     /// Number of task attempts.
     pub fn tasks(&self) -> usize {
         self.stages.iter().map(|stage| stage.tasks.len()).sum()
+    }
+
+    /// Start of the run, epoch milliseconds.
+    pub fn start_of_run_ms(&self) -> i64 {
+        self.start_ms
+    }
+
+    /// Whether executors came because stages asked for them.
+    pub fn has_demand(&self) -> bool {
+        self.executors.iter().any(|executor| executor.trigger.is_some())
     }
 
     /// Start to end of the run as observed.
@@ -310,7 +318,6 @@ fn jobs_and_units(run: &Run, context: &Context<'_>) -> Option<JobsAndUnits> {
         unit.jobs.push(jobs.len());
         by_job.insert(job.id, jobs.len());
         jobs.push(JobModel {
-            id: job.id,
             unit: unit_number,
             parents: Vec::new(),
             start_lag_ms: 0,

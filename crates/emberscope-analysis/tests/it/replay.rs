@@ -14,10 +14,21 @@ fn bookkeeping_is_exact_and_free_replays_come_close() {
         let Some(model) = ReplayModel::of(&context) else { continue };
         let outcome = model.replay([].iter(), Timeline::Fixed).expect(&name);
         let free = (outcome.end_ms - context.end_ms) as f64 / model.wall_ms() as f64;
-        println!("{name}: wall {} tasks {} pinned {} free {:+.3}", model.wall_ms(), model.tasks(), model.pinned_error_ms(), free);
+        println!(
+            "{name}: wall {} tasks {} pinned {} free {:+.3}",
+            model.wall_ms(),
+            model.tasks(),
+            model.pinned_error_ms(),
+            free
+        );
         assert_eq!(model.pinned_error_ms(), 0, "{name}");
         errors.push(free.abs());
     }
     errors.sort_by(f64::total_cmp);
-    println!("{} logs, median error {:.4}, worst {:.3}", errors.len(), errors[errors.len() / 2], errors[errors.len() - 1]);
+    println!(
+        "{} logs, median error {:.4}, worst {:.3}",
+        errors.len(),
+        errors[errors.len() / 2],
+        errors[errors.len() - 1]
+    );
 }

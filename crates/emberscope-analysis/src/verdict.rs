@@ -1,0 +1,233 @@
+//! What to do first: the few fixes that together save most, by joint replays.
+
+use crate::attribution::{Attribution, Part};
+use crate::context::Context;
+use crate::finding::{RangeMs, SavingMethod, Savings, Severity};
+use crate::materiality::FLOOR_SHARE;
+use crate::pricing::{Priced, Pricer};
+use crate::replay::Edit;
+use crate::words::{duration, share};
+use emberscope_model::run::{ApplicationStatus, JobStatus};
+use serde::Serialize;
+
+/// Fixes that a verdict names.
+const ACTIONS: usize = 3;
+/// Fixes that are tried as the next one.
+const TRIED: usize = 3;
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Action {
+    /// Findings it settles.
+    pub finding_ids: Vec<String>,
+    /// What to do.
+    pub text: String,
+    /// What it saves after the actions before it.
+    pub savings: Savings,
+}
+
+/// What all fixes save together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct FixAll {
+    /// Of the run's wall time; `None` where it cannot be replayed.
+    pub wall_ms: Option<RangeMs>,
+}
+
+/// What to do first.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Verdict {
+    /// One sentence.
+    pub headline: String,
+    /// At most three things to do, in order.
+    pub actions: Vec<Action>,
+    /// What all fixes save together.
+    pub fix_all: FixAll,
+    /// What a reader of the verdict must know.
+    pub notes: Vec<String>,
+}
+
+/// Finds the verdict.
+pub(crate) fn verdict(
+    context: &Context<'_>,
+    pricer: Option<&Pricer>,
+    kept: &[Priced],
+    attribution: &Attribution,
+) -> Verdict {
+    let chosen = pricer.map_or_else(Vec::new, |pricer| choose(context, pricer, kept));
+    let mut actions: Vec<Action> = failures(kept).take(1).map(failure_action).collect();
+    for (n, saved) in &chosen {
+        if actions.len() < ACTIONS {
+            actions.push(action(kept, *n, *saved, pricer));
+        }
+    }
+    let fix_all = FixAll { wall_ms: pricer.map(|pricer| fix_all(pricer, kept)) };
+    Verdict {
+        headline: headline(context, kept, &chosen, fix_all),
+        actions,
+        fix_all,
+        notes: notes(context, pricer, attribution),
+    }
+}
+
+/// What failed for good, most important first.
+fn failures(kept: &[Priced]) -> impl Iterator<Item = &Priced> {
+    kept.iter().filter(|priced| {
+        matches!(priced.finding.tag, "SFAIL" | "JOBS" | "FAIL")
+            && priced.finding.severity == Severity::Critical
+    })
+}
+
+fn failure_action(priced: &Priced) -> Action {
+    Action {
+        finding_ids: vec![priced.finding.id.clone()],
+        text: priced.finding.recommendation.text.clone(),
+        savings: priced.finding.savings,
+    }
+}
+
+fn action(kept: &[Priced], n: usize, saved: RangeMs, pricer: Option<&Pricer>) -> Action {
+    let finding = &kept[n].finding;
+    let parts = kept.iter().filter(|other| other.finding.part_of.as_deref() == Some(finding.id.as_str()));
+    let method =
+        if pricer.is_some_and(Pricer::is_faithful) { SavingMethod::Replay } else { SavingMethod::Modelled };
+    Action {
+        finding_ids: std::iter::once(finding.id.clone())
+            .chain(parts.map(|part| part.finding.id.clone()))
+            .collect(),
+        text: finding.recommendation.text.clone(),
+        savings: Savings { wall_ms: Some(saved), core_ms: finding.savings.core_ms, method },
+    }
+}
+
+/// Greedy: the best fix, then the one that adds most to it, and so on, each tried by a joint replay.
+fn choose(context: &Context<'_>, pricer: &Pricer, kept: &[Priced]) -> Vec<(usize, RangeMs)> {
+    let floor = (context.get(&FLOOR_SHARE) * context.wall_ms.unwrap_or(0) as f64) as i64;
+    let middle = |range: RangeMs| (range.low + range.high) / 2;
+    let mut candidates: Vec<(usize, RangeMs)> = kept
+        .iter()
+        .enumerate()
+        .filter(|(_, priced)| priced.finding.part_of.is_none() && !priced.high.is_empty())
+        .filter_map(|(n, priced)| Some((n, priced.finding.savings.wall_ms?)))
+        .filter(|(_, range)| range.high >= floor.max(1))
+        .collect();
+    candidates.sort_by_key(|(n, range)| (std::cmp::Reverse(middle(*range)), *n));
+    let mut chosen: Vec<(usize, RangeMs)> = Vec::new();
+    let mut total = RangeMs::default();
+    while chosen.len() < ACTIONS && !candidates.is_empty() {
+        let is_first = chosen.is_empty();
+        let tried = candidates.iter().take(if is_first { 1 } else { TRIED }).enumerate();
+        let best = tried
+            .map(|(at, (n, own))| {
+                if is_first {
+                    return (at, *own);
+                }
+                let all: Vec<usize> = chosen.iter().map(|(n, _)| *n).chain([*n]).collect();
+                let joint = joint(pricer, kept, &all);
+                let added =
+                    RangeMs { low: (joint.low - total.low).max(0), high: (joint.high - total.high).max(0) };
+                (at, RangeMs { low: added.low.min(added.high), high: added.high })
+            })
+            .max_by_key(|(at, added)| (middle(*added), std::cmp::Reverse(*at)));
+        let Some((at, added)) = best.filter(|(_, added)| added.high >= floor.max(1)) else { break };
+        let (n, _) = candidates.remove(at);
+        total = RangeMs { low: total.low + added.low, high: total.high + added.high };
+        chosen.push((n, added));
+    }
+    chosen
+}
+
+fn joint(pricer: &Pricer, kept: &[Priced], which: &[usize]) -> RangeMs {
+    let low: Vec<Edit> = which.iter().flat_map(|n| kept[*n].low.iter().cloned()).collect();
+    let high: Vec<Edit> = which.iter().flat_map(|n| kept[*n].high.iter().cloned()).collect();
+    pricer.range(&low, &high)
+}
+
+fn fix_all(pricer: &Pricer, kept: &[Priced]) -> RangeMs {
+    let with_edits: Vec<usize> = (0..kept.len()).filter(|n| !kept[*n].high.is_empty()).collect();
+    if with_edits.is_empty() { RangeMs::default() } else { joint(pricer, kept, &with_edits) }
+}
+
+fn headline(context: &Context<'_>, kept: &[Priced], chosen: &[(usize, RangeMs)], fix_all: FixAll) -> String {
+    let status = context.run.application.status;
+    let wall = context.wall_ms;
+    let best = chosen.first().map(|(n, range)| (&kept[*n].finding, *range));
+    let saving = |range: RangeMs| match wall {
+        Some(wall) => format!("about {} of {}", between(range), duration(wall)),
+        None => between(range),
+    };
+    let failed = failures(kept).next();
+    let has_failed_job = context.run.jobs.iter().any(|job| job.status == JobStatus::Failed);
+    if status == ApplicationStatus::Failed || (has_failed_job && failed.is_some()) {
+        let what = failed
+            .map_or_else(|| "its cause is not in the log".to_owned(), |priced| priced.finding.title.clone());
+        return format!("The run failed: {what}");
+    }
+    let start = if status == ApplicationStatus::Succeeded { "" } else { "So far: " };
+    match (best, fix_all.wall_ms) {
+        (Some((finding, range)), _) if range.high > 0 => {
+            format!("{start}{}; fixing it saves {}", finding.title, saving(range))
+        }
+        _ if context.stages.iter().all(|digest| digest.useful == 0) => {
+            "No task has ended in this log, so there is nothing to judge".to_owned()
+        }
+        _ => format!("{start}nothing found that would make this run clearly faster"),
+    }
+}
+
+/// `1 min 20 s to 2 min 10 s`, or one of them where they hardly differ.
+fn between(range: RangeMs) -> String {
+    let (low, high) = (duration(range.low), duration(range.high));
+    if range.low == 0 {
+        format!("up to {high}")
+    } else if low == high || (range.high - range.low) * 20 < range.high {
+        high
+    } else {
+        format!("{low} to {high}")
+    }
+}
+
+fn notes(context: &Context<'_>, pricer: Option<&Pricer>, attribution: &Attribution) -> Vec<String> {
+    let mut notes = Vec::new();
+    let run = context.run;
+    if !run.application.has_end {
+        notes.push(
+            "The log has no end of the application: all numbers hold for the part that is there.".to_owned(),
+        );
+    }
+    if let Some(ratio) = run.trust.coverage.ratio.filter(|ratio| *ratio < 0.999) {
+        notes.push(format!(
+            "{} of the expected task ends are in the log: what tasks cost is a lower bound.",
+            share(ratio)
+        ));
+    }
+    if run.trust.compacted {
+        notes.push("Spark compacted this log: finished work was removed from it.".to_owned());
+    }
+    if context.is_native {
+        notes.push(format!("{} ran the tasks: what it does not measure is not judged.", run.trust.engine));
+    }
+    match pricer {
+        None => notes.push("The run cannot be replayed, since its length or its tasks are unknown: no savings are given.".to_owned()),
+        Some(pricer) if !pricer.is_faithful() => {
+            let off = attribution.model_error.free_ratio.unwrap_or(0.0).abs();
+            notes.push(format!("Replayed without a change the run comes out {} off: savings are estimates, and may be nothing.", share(off)));
+        }
+        Some(pricer) if pricer.has_concurrent_units() => notes.push(
+            "Queries or jobs ran side by side: savings assume that each driver thread would go on as soon as its own work is done.".to_owned(),
+        ),
+        Some(_) => {}
+    }
+    let idle: i64 =
+        [Part::IdleStarting, Part::IdleNoStage, Part::IdleTooFewTasks, Part::IdleTail, Part::IdlePending]
+            .into_iter()
+            .map(|part| attribution.core.get(part))
+            .sum();
+    let total = attribution.core.total_ms();
+    if total > 0 && idle * 10 >= total * 4 && context.allocated_core_ms.is_some() {
+        notes.push(format!(
+            "{} of the core-time was idle: see where under core-time.",
+            share(idle as f64 / total as f64)
+        ));
+    }
+    notes
+}
