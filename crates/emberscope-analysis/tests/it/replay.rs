@@ -1,6 +1,6 @@
 //! The replay against the runs that it replays.
 
-use crate::made::every_log;
+use crate::made::{every_log, is_broken};
 use emberscope_analysis::context::Context;
 use emberscope_analysis::replay::{ReplayModel, Timeline};
 use emberscope_analysis::thresholds::Thresholds;
@@ -22,7 +22,9 @@ fn bookkeeping_is_exact_and_free_replays_come_close() {
             free
         );
         assert_eq!(model.pinned_error_ms(), 0, "{name}");
-        errors.push(free.abs());
+        if !is_broken(&name) {
+            errors.push(free.abs());
+        }
     }
     errors.sort_by(f64::total_cmp);
     println!(
@@ -31,4 +33,6 @@ fn bookkeeping_is_exact_and_free_replays_come_close() {
         errors[errors.len() / 2],
         errors[errors.len() - 1]
     );
+    assert!(errors[errors.len() / 2] < 0.005);
+    assert!(errors[errors.len() - 1] < 0.05);
 }
