@@ -1,11 +1,11 @@
 //! What a detector says: a claim with evidence, a fix as data, and what the fix is worth.
 
 use crate::replay::Edit;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// How much a finding matters (decision 24).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// A fact worth knowing.

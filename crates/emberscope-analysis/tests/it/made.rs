@@ -261,11 +261,15 @@ fn read(source: &RunSource) -> Run {
     load(source, ScanOptions { threads: 1, ..ScanOptions::default() }, parse, &|_| {})
 }
 
-/// The run of a committed fixture.
-pub(crate) fn fixture(name: &str) -> Run {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/logs").join(name);
+/// The run of a log.
+pub(crate) fn read_path(path: &Path) -> Run {
     let found = discover(path.to_str().unwrap()).unwrap();
     read(&found.runs[0])
+}
+
+/// The run of a committed fixture.
+pub(crate) fn fixture(name: &str) -> Run {
+    read_path(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/logs").join(name))
 }
 
 /// What the detectors of a tag say of a run.

@@ -4,3 +4,4 @@ mod attribution;
 mod checks;
 mod made;
 mod replay;
+mod validation;
