@@ -1,3 +1,4 @@
 //! Diagnoses of real and made-up runs.
 
+mod config_keys;
 mod made;
