@@ -1,6 +1,7 @@
 //! Configuration in effect, and what is known of Spark's settings by version.
 
 mod keys;
+mod table;
 mod value;
 
 pub use keys::{ConfKey, KEYS, key};

@@ -2,6 +2,7 @@
 
 mod attribution;
 mod checks;
+mod config_keys;
 mod made;
 mod replay;
 mod validation;
