@@ -38,6 +38,8 @@ const V1: Version = Version(1, 0);
 const V2: Version = Version(2, 0);
 const V30: Version = Version(3, 0);
 const V32: Version = Version(3, 2);
+const V33: Version = Version(3, 3);
+const V40: Version = Version(4, 0);
 
 const fn since(name: &'static str, since: Version, defaults: &'static [(Version, &'static str)]) -> ConfKey {
     ConfKey { name, since, removed: None, defaults, bare_bytes: 1, bare_ms: 1000 }
@@ -51,13 +53,36 @@ const fn mebibytes(
     ConfKey { bare_bytes: 1 << 20, ..since(name, first, defaults) }
 }
 
+const fn milliseconds(
+    name: &'static str,
+    first: Version,
+    defaults: &'static [(Version, &'static str)],
+) -> ConfKey {
+    ConfKey { bare_ms: 1, ..since(name, first, defaults) }
+}
+
 /// The settings, by name.
 pub const KEYS: &[ConfKey] = &[
+    mebibytes("spark.driver.memory", V1, &[(V1, "1g")]),
     since("spark.dynamicAllocation.enabled", V1, &[(V1, "false")]),
     mebibytes("spark.executor.memory", V1, &[(V1, "1g")]),
+    mebibytes("spark.reducer.maxSizeInFlight", V1, &[(V1, "48m")]),
+    since("spark.shuffle.push.enabled", V32, &[(V32, "false")]),
+    since("spark.speculation", V1, &[(V1, "false")]),
+    milliseconds("spark.speculation.minTaskRuntime", V32, &[(V32, "100ms")]),
+    since("spark.speculation.multiplier", V1, &[(V1, "1.5"), (V40, "3")]),
+    since("spark.speculation.quantile", V1, &[(V1, "0.75"), (V40, "0.9")]),
+    since("spark.sql.adaptive.advisoryPartitionSizeInBytes", V30, &[(V30, "64MB")]),
+    since("spark.sql.adaptive.coalescePartitions.enabled", V30, &[(V30, "true")]),
+    since("spark.sql.adaptive.coalescePartitions.minPartitionSize", V32, &[(V32, "1MB")]),
+    since("spark.sql.adaptive.coalescePartitions.parallelismFirst", V32, &[(V32, "true")]),
     since("spark.sql.adaptive.enabled", V2, &[(V2, "false"), (V32, "true")]),
+    since("spark.sql.adaptive.forceOptimizeSkewedJoin", V33, &[(V33, "false")]),
     since("spark.sql.adaptive.skewJoin.enabled", V30, &[(V30, "true")]),
+    since("spark.sql.adaptive.skewJoin.skewedPartitionFactor", V30, &[(V30, "5")]),
+    since("spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes", V30, &[(V30, "256MB")]),
     since("spark.sql.autoBroadcastJoinThreshold", V1, &[(V1, "10485760b")]),
+    since("spark.sql.files.maxPartitionBytes", V2, &[(V2, "134217728b")]),
     since("spark.sql.shuffle.partitions", V1, &[(V1, "200")]),
 ];
 

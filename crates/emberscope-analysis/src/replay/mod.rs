@@ -2,4 +2,4 @@
 
 mod edit;
 
-pub use edit::Edit;
+pub use edit::{Edit, Place};
