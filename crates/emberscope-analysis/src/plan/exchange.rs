@@ -74,14 +74,19 @@ pub fn exchanges(view: &SqlView<'_>) -> Vec<Exchange> {
 /// The exchange at a node; `None` for other operators.
 pub fn exchange(view: &SqlView<'_>, node: u32) -> Option<Exchange> {
     let it = view.nodes.get(node as usize)?;
-    let is_exchange = matches!(it.class, OperatorClass::Shuffle | OperatorClass::Broadcast) && it.name.contains("Exchange");
+    let is_exchange =
+        matches!(it.class, OperatorClass::Shuffle | OperatorClass::Broadcast) && it.name.contains("Exchange");
     if !is_exchange {
         return None;
     }
     let (partitioning, partitions) = partitioning(&it.detail);
     Some(Exchange {
         node,
-        partitioning: if it.class == OperatorClass::Broadcast { Partitioning::Broadcast } else { partitioning },
+        partitioning: if it.class == OperatorClass::Broadcast {
+            Partitioning::Broadcast
+        } else {
+            partitioning
+        },
         partitions,
         is_user: it.detail.contains("REPARTITION_BY"),
         is_rebalance: it.detail.contains("REBALANCE"),
@@ -98,7 +103,8 @@ pub fn exchange(view: &SqlView<'_>, node: u32) -> Option<Exchange> {
 
 fn stages_of(view: &SqlView<'_>, node: u32, metrics: &[&str]) -> Vec<Place> {
     let metrics = metrics.iter().filter_map(|name| view.metric(node, name));
-    let mut places: Vec<Place> = metrics.flat_map(|metric| metric.by_stage.iter().map(|(place, _)| *place)).collect();
+    let mut places: Vec<Place> =
+        metrics.flat_map(|metric| metric.by_stage.iter().map(|(place, _)| *place)).collect();
     places.sort_unstable();
     places.dedup();
     places
@@ -119,7 +125,9 @@ fn partitioning(detail: &str) -> (Partitioning, Option<u32>) {
     };
     if let Some((keys, partitions)) = arguments("rangepartitioning") {
         // A range's key carries its order: `id ASC NULLS FIRST`.
-        let keys = keys.iter().map(|key| key.split(" ASC").next().unwrap_or(key).split(" DESC").next().unwrap_or(key).to_owned());
+        let keys = keys.iter().map(|key| {
+            key.split(" ASC").next().unwrap_or(key).split(" DESC").next().unwrap_or(key).to_owned()
+        });
         (Partitioning::Range(keys.collect()), partitions)
     } else if let Some((keys, partitions)) = arguments("hashpartitioning") {
         (Partitioning::Hash(keys), partitions)
@@ -169,7 +177,9 @@ pub fn reused(view: &SqlView<'_>, node: u32) -> Option<Exchange> {
     let id = plan_id(&view.nodes.get(node as usize)?.detail)?;
     let mut nodes = view.nodes.iter().enumerate();
     let (original, _) = nodes.find(|(_, other)| {
-        other.name != "ReusedExchange" && other.name.contains("Exchange") && plan_id(&other.detail) == Some(id)
+        other.name != "ReusedExchange"
+            && other.name.contains("Exchange")
+            && plan_id(&other.detail) == Some(id)
     })?;
     exchange(view, original as u32)
 }
@@ -196,7 +206,10 @@ mod tests {
                 (Partitioning::Range(keys(&["id"])), Some(6)),
             ),
             ("Exchange SinglePartition, true, [id=#39]", (Partitioning::Single, Some(1))),
-            ("Exchange RoundRobinPartitioning(4), REPARTITION_BY_NUM, [plan_id=7]", (Partitioning::RoundRobin, Some(4))),
+            (
+                "Exchange RoundRobinPartitioning(4), REPARTITION_BY_NUM, [plan_id=7]",
+                (Partitioning::RoundRobin, Some(4)),
+            ),
             (
                 "ReusedExchange [k#187L], Exchange hashpartitioning(k#14L, 2), ENSURE_REQUIREMENTS, [plan_id=358]",
                 (Partitioning::Hash(keys(&["k"])), Some(2)),

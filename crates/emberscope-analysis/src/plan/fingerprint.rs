@@ -67,7 +67,8 @@ fn own_text(view: &SqlView<'_>, node: u32) -> (String, bool, bool) {
             it.name, place, scan.columns, scan.partition_filters, scan.data_filters, scan.pushed_filters
         );
         let text = if it.name == "Range" { format!("{text} {}", it.detail) } else { text };
-        let cut_columns = it.detail.split(" Batched").next().is_some_and(|columns| columns.contains(" more fields"));
+        let cut_columns =
+            it.detail.split(" Batched").next().is_some_and(|columns| columns.contains(" more fields"));
         return (text, is_anchored && !cut_columns, is_anchored);
     }
     let detail = without_ids(&it.detail);
@@ -80,5 +81,7 @@ fn own_text(view: &SqlView<'_>, node: u32) -> (String, bool, bool) {
 
 /// Whether an operator may give other rows each time: then equal texts do not make equal results.
 fn is_volatile(detail: &str) -> bool {
-    ["rand(", "randn(", "uuid(", "shuffle(", "monotonically_increasing_id("].iter().any(|call| detail.contains(call))
+    ["rand(", "randn(", "uuid(", "shuffle(", "monotonically_increasing_id("]
+        .iter()
+        .any(|call| detail.contains(call))
 }

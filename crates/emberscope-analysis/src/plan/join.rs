@@ -32,7 +32,8 @@ impl Strategy {
     }
 
     fn of(name: &str) -> Option<Self> {
-        let all = [Self::SortMerge, Self::BroadcastHash, Self::ShuffledHash, Self::NestedLoop, Self::Cartesian];
+        let all =
+            [Self::SortMerge, Self::BroadcastHash, Self::ShuffledHash, Self::NestedLoop, Self::Cartesian];
         all.into_iter().find(|strategy| name.trim_end_matches("(skew=true)").trim() == strategy.name())
     }
 }
@@ -138,14 +139,18 @@ impl Join {
     /// Keys as a person would write them: `k`, or `a = b`.
     pub fn keys_label(&self) -> String {
         let pairs = self.left_keys.iter().zip(&self.right_keys);
-        let pairs = pairs.map(|(left, right)| if left == right { left.clone() } else { format!("{left} = {right}") });
+        let pairs =
+            pairs.map(|(left, right)| if left == right { left.clone() } else { format!("{left} = {right}") });
         pairs.collect::<Vec<String>>().join(", ")
     }
 }
 
 /// All joins of a plan that ran outside of cached plans, in pre-order.
 pub fn joins(view: &SqlView<'_>) -> Vec<Join> {
-    (0..view.nodes.len() as u32).filter(|node| !view.is_cached_plan(*node)).filter_map(|node| join(view, node)).collect()
+    (0..view.nodes.len() as u32)
+        .filter(|node| !view.is_cached_plan(*node))
+        .filter_map(|node| join(view, node))
+        .collect()
 }
 
 /// The join at a node; `None` for other operators and for joins of native engines.
@@ -215,14 +220,33 @@ mod tests {
             (Strategy::SortMerge, Some(JoinType::Inner), "dept".into(), None, None)
         );
         assert_eq!(
-            case("BroadcastHashJoin", "BroadcastHashJoin [a#1, b#2], [c#3, b#4], LeftOuter, BuildRight, (x#1 < y#2), false"),
-            (Strategy::BroadcastHash, Some(JoinType::LeftOuter), "a = c, b".into(), Some("(x < y)".into()), Some(Side::Right))
+            case(
+                "BroadcastHashJoin",
+                "BroadcastHashJoin [a#1, b#2], [c#3, b#4], LeftOuter, BuildRight, (x#1 < y#2), false"
+            ),
+            (
+                Strategy::BroadcastHash,
+                Some(JoinType::LeftOuter),
+                "a = c, b".into(),
+                Some("(x < y)".into()),
+                Some(Side::Right)
+            )
         );
         assert_eq!(
             case("BroadcastNestedLoopJoin", "BroadcastNestedLoopJoin BuildRight, Inner, (k#1L < k#2L)"),
-            (Strategy::NestedLoop, Some(JoinType::Inner), String::new(), Some("(k < k)".into()), Some(Side::Right))
+            (
+                Strategy::NestedLoop,
+                Some(JoinType::Inner),
+                String::new(),
+                Some("(k < k)".into()),
+                Some(Side::Right)
+            )
         );
-        assert!(parse("SortMergeJoin(skew=true)", "SortMergeJoin(skew=true) [k#69L], [k#75L], Inner").unwrap().is_skew_split);
+        assert!(
+            parse("SortMergeJoin(skew=true)", "SortMergeJoin(skew=true) [k#69L], [k#75L], Inner")
+                .unwrap()
+                .is_skew_split
+        );
         assert!(parse("Sort", "Sort [k#1]").is_none());
     }
 

@@ -15,7 +15,10 @@ pub fn is_wrapper(name: &str) -> bool {
 /// or projects rows.
 pub fn keeps_rows(name: &str) -> bool {
     is_wrapper(name)
-        || matches!(name, "Sort" | "Project" | "ColumnarToRow" | "RowToColumnar" | "AQEShuffleRead" | "WriteFiles")
+        || matches!(
+            name,
+            "Sort" | "Project" | "ColumnarToRow" | "RowToColumnar" | "AQEShuffleRead" | "WriteFiles"
+        )
         || name.contains("CustomShuffleReader")
         || name.contains("Exchange")
 }
@@ -90,6 +93,8 @@ mod tests {
         assert_eq!(python_kind("BatchEvalPython"), Some(PythonKind::Pickled));
         assert_eq!(python_kind("!AggregateInPandas"), Some(PythonKind::Grouped));
         assert_eq!(python_kind("HashAggregate"), None);
-        assert!(is_wrapper("WholeStageCodegen (12)") && is_wrapper("ShuffleQueryStage") && !is_wrapper("Sort"));
+        assert!(
+            is_wrapper("WholeStageCodegen (12)") && is_wrapper("ShuffleQueryStage") && !is_wrapper("Sort")
+        );
     }
 }

@@ -80,7 +80,9 @@ pub fn subtree(view: &SqlView<'_>, root: u32) -> BTreeSet<u32> {
     let mut nodes = BTreeSet::new();
     let mut open = vec![root];
     while let Some(node) = open.pop() {
-        if nodes.insert(node) && let Some(it) = view.nodes.get(node as usize) {
+        if nodes.insert(node)
+            && let Some(it) = view.nodes.get(node as usize)
+        {
             open.extend(it.children.iter().copied().filter(|child| !view.is_cached_plan(*child)));
         }
     }

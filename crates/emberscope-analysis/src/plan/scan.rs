@@ -118,6 +118,8 @@ pub struct Scan {
     pub rows: Option<i64>,
     /// Tasks a JDBC read was cut into (`numPartitions`).
     pub jdbc_partitions: Option<u32>,
+    /// Whether it reads a table format's own log, not data.
+    pub is_bookkeeping: bool,
 }
 
 impl Scan {
@@ -126,6 +128,19 @@ impl Scan {
     pub fn identity(&self) -> Option<String> {
         let place = self.location.as_ref().or(self.relation.as_ref())?;
         Some(format!("{} {place}", self.format.name()))
+    }
+
+    /// Columns that are not in the files: those the relation is partitioned by, as far as the scan gives them.
+    pub fn partition_columns(&self) -> Vec<&str> {
+        let Some(schema) = self.read_schema.as_deref().filter(|_| self.is_partitioned == Some(true)) else {
+            return Vec::new();
+        };
+        let schema = schema.replace('<', "(").replace('>', ")");
+        let inside = schema.strip_prefix("struct(").and_then(|rest| rest.strip_suffix(')')).unwrap_or("");
+        let fields = split_top(inside, ',');
+        let in_files: Vec<&str> =
+            fields.iter().map(|field| field.split(':').next().unwrap_or(field)).collect();
+        self.columns.iter().map(String::as_str).filter(|column| !in_files.contains(column)).collect()
     }
 
     /// How a person would call it: `parquet orders`.
@@ -145,7 +160,10 @@ impl Scan {
 
 /// All scans of a plan that ran outside of cached plans, in pre-order.
 pub fn scans(view: &SqlView<'_>) -> Vec<Scan> {
-    (0..view.nodes.len() as u32).filter(|node| !view.is_cached_plan(*node)).filter_map(|node| scan(view, node)).collect()
+    (0..view.nodes.len() as u32)
+        .filter(|node| !view.is_cached_plan(*node))
+        .filter_map(|node| scan(view, node))
+        .collect()
 }
 
 /// The scan at a node; `None` for other operators and for scans of cached data.
@@ -194,7 +212,8 @@ pub fn scan(view: &SqlView<'_>, node: u32) -> Option<Scan> {
         },
         // Spark gives a file scan this metric exactly when its relation has partition columns.
         is_partitioned: (index.is_some() && !it.metrics.is_empty()).then_some(has_partition_metric),
-        is_bucketed: it.detail.contains("SelectedBucketsCount") || metadata.get("SelectedBucketsCount").is_some(),
+        is_bucketed: it.detail.contains("SelectedBucketsCount")
+            || metadata.get("SelectedBucketsCount").is_some(),
         files: total(&["number of files read", "number of files", "number of result data files"]),
         bytes: total(&["size of files read", "total data file size (bytes)", "size of files read (bytes)"]),
         partitions: total(&["number of partitions read"]),
@@ -202,6 +221,9 @@ pub fn scan(view: &SqlView<'_>, node: u32) -> Option<Scan> {
         rows: total(&["number of output rows"]),
         jdbc_partitions: after(&it.detail, "numPartitions=")
             .and_then(|text| text.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()),
+        is_bookkeeping: it.detail.contains("_delta_log")
+            || it.name.contains("Delta Table State")
+            || index.as_deref().is_some_and(|index| index.contains("DeltaLogFileIndex")),
     };
     if scan.format == Format::Iceberg {
         scan.pushed_filters = iceberg_filters(&it.detail);
@@ -212,7 +234,9 @@ pub fn scan(view: &SqlView<'_>, node: u32) -> Option<Scan> {
 
 fn format_of(name: &str, detail: &str, metadata: &Value, index: Option<&str>) -> Format {
     // Delta and Hudi read Parquet files through an index of their own.
-    if index.is_some_and(|index| index.contains("Delta") || index.contains("Tahoe") || index.contains("CdcAddFile")) {
+    if index.is_some_and(|index| {
+        index.contains("Delta") || index.contains("Tahoe") || index.contains("CdcAddFile")
+    }) {
         return Format::Delta;
     }
     if index.is_some_and(|index| index.contains("Hoodie")) {
@@ -221,7 +245,10 @@ fn format_of(name: &str, detail: &str, metadata: &Value, index: Option<&str>) ->
     if name.contains("JDBC") {
         return Format::Jdbc;
     }
-    if matches!(name, "Range" | "LocalTableScan" | "Scan") || name.contains("ExistingRDD") || name.contains("OneRowRelation") {
+    if matches!(name, "Range" | "LocalTableScan" | "Scan")
+        || name.contains("ExistingRDD")
+        || name.contains("OneRowRelation")
+    {
         return Format::Memory;
     }
     if name.starts_with("Scan hive") || name.starts_with("HiveTableScan") {
@@ -234,7 +261,9 @@ fn format_of(name: &str, detail: &str, metadata: &Value, index: Option<&str>) ->
         return Format::parse(format.split([',', ' ']).next().unwrap_or(""));
     }
     // `BatchScan lake.db.table[..] lake.db.table (branch=null) [filters=.., groupedBy=]` is Iceberg's.
-    if name.contains("BatchScan") && (detail.contains("groupedBy=") || detail.contains("[filters=") || detail.contains("Iceberg")) {
+    if name.contains("BatchScan")
+        && (detail.contains("groupedBy=") || detail.contains("[filters=") || detail.contains("Iceberg"))
+    {
         return Format::Iceberg;
     }
     Format::parse(name)
@@ -300,7 +329,9 @@ fn detail_path(detail: &str) -> Option<String> {
 fn jdbc_table(text: &str) -> String {
     let words: Vec<&str> = text.split(|c: char| c.is_whitespace() || c == '(' || c == ')').collect();
     let from = words.iter().position(|word| word.eq_ignore_ascii_case("from"));
-    from.and_then(|at| words[at + 1..].iter().find(|word| !word.is_empty())).map_or(text, |word| word).to_owned()
+    from.and_then(|at| words[at + 1..].iter().find(|word| !word.is_empty()))
+        .map_or(text, |word| word)
+        .to_owned()
 }
 
 #[cfg(test)]
@@ -319,7 +350,9 @@ mod tests {
         assert_eq!(jdbc_table("(select a from shop.orders where x) t"), "shop.orders");
         assert_eq!(jdbc_table("ORDERS"), "ORDERS");
         assert_eq!(
-            iceberg_filters("BatchScan l.t[id#1] l.t (branch=null) [filters=id IS NOT NULL, id > 1, groupedBy=] RuntimeFilters: []"),
+            iceberg_filters(
+                "BatchScan l.t[id#1] l.t (branch=null) [filters=id IS NOT NULL, id > 1, groupedBy=] RuntimeFilters: []"
+            ),
             ["id IS NOT NULL", "id > 1"]
         );
     }

@@ -89,11 +89,16 @@ impl StageOperators {
         if exchange.is_user {
             return Some(Keyed { node: exchange.node, what: "repartition", keys });
         }
-        let joins = self.joins.iter().filter(|join| !join.left_keys.is_empty()).map(|join| (join.node, "join"));
+        let joins =
+            self.joins.iter().filter(|join| !join.left_keys.is_empty()).map(|join| (join.node, "join"));
         let finals = self.aggregates.iter().filter(|aggregate| aggregate.part != AggregatePart::Partial);
         let aggregates = finals.map(|aggregate| (aggregate.node, "aggregation"));
         let windows = self.windows.iter().map(|node| (*node, "window"));
-        let lowest = joins.chain(aggregates).chain(windows).filter(|(node, _)| is_above(view, *node, exchange.node)).max();
+        let lowest = joins
+            .chain(aggregates)
+            .chain(windows)
+            .filter(|(node, _)| is_above(view, *node, exchange.node))
+            .max();
         match (lowest, &exchange.partitioning) {
             (Some((node, what)), _) => Some(Keyed { node, what, keys }),
             (None, Partitioning::Range(_)) => Some(Keyed { node: exchange.node, what: "sort", keys }),
@@ -112,7 +117,13 @@ impl StageOperators {
                 false => format!("join by {}", join.keys_label()),
             });
         }
-        words.extend(self.scans.iter().filter(|scan| scan.format.is_stored()).take(2).map(|scan| format!("scan of {}", scan.label())));
+        words.extend(
+            self.scans
+                .iter()
+                .filter(|scan| scan.format.is_stored())
+                .take(2)
+                .map(|scan| format!("scan of {}", scan.label())),
+        );
         let targets = self.targets.iter().filter_map(|target| target.target.as_deref());
         words.extend(targets.take(1).map(|target| format!("write of {}", super::text::last_part(target))));
         (!words.is_empty()).then(|| words.join(", "))

@@ -111,7 +111,10 @@ mod tests {
     fn ids_go_and_names_stay() {
         for (text, expected) in [
             ("[k#12L, v#3]", "[k, v]"),
-            ("Exchange SinglePartition, ENSURE_REQUIREMENTS, [plan_id=115]", "Exchange SinglePartition, ENSURE_REQUIREMENTS"),
+            (
+                "Exchange SinglePartition, ENSURE_REQUIREMENTS, [plan_id=115]",
+                "Exchange SinglePartition, ENSURE_REQUIREMENTS",
+            ),
             ("a # b", "a # b"),
             ("Subquery subquery#921, [id=#278]", "Subquery subquery"),
         ] {

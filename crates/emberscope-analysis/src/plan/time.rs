@@ -86,7 +86,8 @@ fn measured_ms(view: &SqlView<'_>, node: u32, place: (u32, u32)) -> Option<f64> 
         if !TIMERS.contains(&name.as_str()) {
             continue;
         }
-        let Some((_, values)) = view.metrics.get(id)?.by_stage.iter().find(|(stage, _)| *stage == place) else {
+        let Some((_, values)) = view.metrics.get(id)?.by_stage.iter().find(|(stage, _)| *stage == place)
+        else {
             continue;
         };
         let unit = if *kind == MetricKind::NsTiming { 1e6 } else { 1.0 };

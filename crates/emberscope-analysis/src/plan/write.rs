@@ -99,7 +99,11 @@ fn target(command: &str, detail: &str) -> Target {
     let whole = |text: &str| (!text.is_empty() && !is_cut(text)).then(|| text.to_owned());
     if command.starts_with("InsertIntoHadoopFsRelation") {
         // Path, overwrite-if-exists, format, options, mode, ..., table identifier.
-        let format = parts.iter().copied().skip(1).find(|part| !part.starts_with('[') && !matches!(*part, "true" | "false"));
+        let format = parts
+            .iter()
+            .copied()
+            .skip(1)
+            .find(|part| !part.starts_with('[') && !matches!(*part, "true" | "false"));
         return (Some(TargetKind::Path), whole(first), format.map(str::to_ascii_lowercase));
     }
     if first.starts_with('`') {
@@ -110,8 +114,11 @@ fn target(command: &str, detail: &str) -> Target {
     if command.starts_with("SaveIntoDataSource") {
         let is_delta = detail.contains("delta");
         let is_jdbc = detail.contains("Jdbc");
-        let options = arguments.find('[').and_then(|at| bracketed(&arguments[at..])).map_or("", |(inside, _)| inside);
-        let option = |name: &str| split_top(options, ',').into_iter().find_map(|part| part.strip_prefix(name)?.strip_prefix('='));
+        let options =
+            arguments.find('[').and_then(|at| bracketed(&arguments[at..])).map_or("", |(inside, _)| inside);
+        let option = |name: &str| {
+            split_top(options, ',').into_iter().find_map(|part| part.strip_prefix(name)?.strip_prefix('='))
+        };
         return if is_jdbc {
             (Some(TargetKind::Jdbc), option("dbtable").and_then(whole), Some("jdbc".to_owned()))
         } else {
@@ -157,8 +164,11 @@ mod tests {
                 "WriteToDataSourceV2 MicroBatchWrite[epoch: 0, writer: x.noop.NoopStreamingWrite$@4a]",
                 (Some(TargetKind::Sink), None, None),
             ),
-            ("AppendData", "AppendData org.x.Lambda@1, IcebergWrite(table=lake.db.t, format=PARQUET)",
-                (Some(TargetKind::Table), text("lake.db.t"), text("iceberg"))),
+            (
+                "AppendData",
+                "AppendData org.x.Lambda@1, IcebergWrite(table=lake.db.t, format=PARQUET)",
+                (Some(TargetKind::Table), text("lake.db.t"), text("iceberg")),
+            ),
         ] {
             assert_eq!(target(command, detail), expected, "{detail}");
         }
