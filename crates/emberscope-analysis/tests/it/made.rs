@@ -256,7 +256,7 @@ fn event_first(line: &Value) -> String {
     format!("{{\"Event\":{event},{}\n", &rest.to_string()[1..])
 }
 
-fn read(source: &RunSource) -> Run {
+pub(crate) fn read(source: &RunSource) -> Run {
     let parse = ParseOptions { keep_plan_text: true, without_cursor: false };
     load(source, ScanOptions { threads: 1, ..ScanOptions::default() }, parse, &|_| {})
 }

@@ -6,3 +6,4 @@ mod config_keys;
 mod made;
 mod replay;
 mod validation;
+mod corpus_tmp;
