@@ -1,6 +1,6 @@
 //! Joins that shuffle although one side is small.
 
-use super::{TAG, conf, bytes_text, is_immaterial, rounded, scope, threshold};
+use super::{TAG, bytes_text, conf, is_immaterial, rounded, scope, threshold};
 use crate::config::{Conf, Version, parse_bytes};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
