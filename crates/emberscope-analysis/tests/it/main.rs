@@ -6,4 +6,3 @@ mod config_keys;
 mod made;
 mod replay;
 mod validation;
-mod corpus_tmp;
