@@ -85,6 +85,7 @@ pub(crate) struct Made {
     next_job: u32,
     next_task: i64,
     end: bool,
+    slots_from: i64,
 }
 
 /// When made runs start.
@@ -115,7 +116,14 @@ impl Made {
             next_job: 0,
             next_task: 0,
             end: true,
+            slots_from: 0,
         }
+    }
+
+    /// Tasks run on so many executors from a time on; the executors themselves are the caller's to add.
+    pub(crate) fn executors_for_tasks(&mut self, executors: usize, cores: usize, from: i64) -> &mut Self {
+        (self.executors, self.cores, self.slots_from) = (executors, cores, from);
+        self
     }
 
     /// Lets time pass in the driver.
@@ -187,8 +195,9 @@ impl Made {
     }
 
     fn tasks(&mut self, stage: u32, tasks: &[MadeTask]) -> i64 {
-        let mut free: Vec<(i64, usize)> =
-            (0..self.executors * self.cores).map(|slot| (self.now + 10, slot % self.executors + 1)).collect();
+        let mut free: Vec<(i64, usize)> = (0..self.executors * self.cores)
+            .map(|slot| ((self.now + 10).max(self.slots_from), slot % self.executors + 1))
+            .collect();
         let mut end = self.now;
         for (index, task) in tasks.iter().enumerate() {
             free.sort_unstable();
