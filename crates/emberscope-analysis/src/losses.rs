@@ -98,9 +98,33 @@ pub fn was_given_up(run: &Run, stage: &StageAttempt) -> bool {
         && stage.job_ids.iter().filter_map(|id| run.job(*id)).any(|job| job.status == JobStatus::Failed)
 }
 
+/// The line of an error's text that says most: after a Python traceback the exception itself.
+pub fn telling_line(text: &str) -> Option<&str> {
+    let mut lines = text.lines();
+    let first = lines.clone().map(str::trim).find(|line| !line.is_empty())?;
+    if !first.ends_with("Traceback (most recent call last):") {
+        return Some(first);
+    }
+    lines.by_ref().find(|line| line.contains("Traceback"));
+    // Frames are indented; the exception is not, and a blank line or Java's frames follow.
+    lines.map(str::trim_end).find(|line| !line.is_empty() && !line.starts_with([' ', '\t'])).or(Some(first))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_that_tell() {
+        let python = "org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n  File \"a.py\", line 3, in f\n    raise ValueError(x)\nValueError: bad row 7\n\n\tat org.apache.spark.X";
+        assert_eq!(telling_line(python), Some("ValueError: bad row 7"));
+        assert_eq!(telling_line("\njava.io.IOException: full\n\tat a.b"), Some("java.io.IOException: full"));
+        assert_eq!(
+            telling_line("x: Traceback (most recent call last):"),
+            Some("x: Traceback (most recent call last):")
+        );
+        assert_eq!(telling_line(""), None);
+    }
 
     #[test]
     fn reasons() {

@@ -149,7 +149,9 @@ fn is_out_of_memory(group: Option<&&FailureGroup>) -> bool {
 fn describe(group: &FailureGroup) -> String {
     const LONGEST: usize = 120;
     let class = group.class_name.as_deref().and_then(|name| name.rsplit('.').next());
+    let is_traceback = group.pattern.ends_with("Traceback (most recent call last):");
     let text = match class {
+        _ if is_traceback => losses::telling_line(&group.example.text).unwrap_or(&group.pattern).to_owned(),
         Some(class) if !group.pattern.contains(class) => format!("{class}: {}", group.pattern),
         _ => group.pattern.clone(),
     };
