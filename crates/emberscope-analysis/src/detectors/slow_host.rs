@@ -33,6 +33,12 @@ const LEAST_EXCESS_MS: Threshold = Threshold {
     default: 3000.0,
     doc: "Least task time that the executor took over what its peers would have.",
 };
+const MOST_VOLUME: Threshold = Threshold {
+    tag: "HOST",
+    name: "most_volume_ratio",
+    default: 2.0,
+    doc: "Tasks with more than this many times the median volume are not compared: their time is that of their data.",
+};
 const STAGE_TASKS: Threshold = Threshold {
     tag: "HOST",
     name: "stage_tasks",
@@ -81,7 +87,7 @@ pub static HOST: Detector = Detector {
 data. All stages are joined into one finding about the executor, or about the host where all of its executors are slow.",
     rule: "In each stage with at least two executors, each task is compared with what it should take: the median of the stage (without \
 collections and waiting for blocks) in proportion to its records or bytes, where they are above the median. First tasks of fresh executors are compared \
-among themselves. An executor's figure is the median over its tasks (at least `stage_tasks`), over the median of the other executors; stages whose means differ by \
+among themselves, tasks with more than `most_volume_ratio` times the median volume not at all. An executor's figure is the median over its tasks (at least `stage_tasks`), over the median of the other executors; stages whose means differ by \
 less than `glance_ratio` are not looked at. It is slow from `ratio` on, with at least \
 `least_tasks` tasks (any number from `clear_ratio` on) and `least_excess_ms`, in `stages_share` of its time in stages that say something about it; and at most `slower_share` of the executors of a stage may be slow.",
     why: "Every stage waits for its last task, and those are the ones on the slow machine: failing disks, throttled CPUs, noisy neighbours, \
@@ -143,24 +149,28 @@ fn net_ms(task: &Task) -> f64 {
 
 /// How long each task took over what its peers take for the same data. The first tasks of fresh executors are
 /// compared among themselves only.
-fn slowness(context: &Context<'_>, view: &StageView<'_>) -> BTreeMap<u32, Vec<f64>> {
-    let (cold, warm): (Vec<&Task>, Vec<&Task>) =
-        view.useful().partition(|task| context.is_first_wave(task.executor, task.launch_ms));
-    let mut slowness: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+fn slowness(context: &Context<'_>, view: &StageView<'_>) -> BTreeMap<u32, Vec<(usize, f64)>> {
+    let counted = |at: &usize| view.tasks[*at].is_useful && view.tasks[*at].has_metrics;
+    let (cold, warm): (Vec<usize>, Vec<usize>) = (0..view.tasks.len())
+        .filter(counted)
+        .partition(|at| context.is_first_wave(view.tasks[*at].executor, view.tasks[*at].launch_ms));
+    let mut slowness: BTreeMap<u32, Vec<(usize, f64)>> = BTreeMap::new();
     for tasks in [cold, warm] {
         let middle = |value: fn(&Task) -> i64| {
-            Distribution::of(tasks.iter().map(|task| value(task))).median().unwrap_or(0.0)
+            Distribution::of(tasks.iter().map(|at| value(&view.tasks[*at]))).median().unwrap_or(0.0)
         };
         let (records, bytes) = (middle(Task::read_records), middle(Task::read_bytes));
         let typical_ms = middle(|task| net_ms(task) as i64);
-        let volume = |task: &Task| {
-            let ratio = |value: i64, median: f64| if median > 0.0 { value as f64 / median } else { 1.0 };
-            ratio(task.read_records(), records).max(ratio(task.read_bytes(), bytes)).max(1.0)
-        };
-        let executors: BTreeSet<u32> = tasks.iter().map(|task| task.executor).collect();
-        if typical_ms > 0.0 && executors.len() > 1 {
-            for task in &tasks {
-                slowness.entry(task.executor).or_default().push(net_ms(task) / (typical_ms * volume(task)));
+        let executors: BTreeSet<u32> = tasks.iter().map(|at| view.tasks[*at].executor).collect();
+        if typical_ms <= 0.0 || executors.len() < 2 {
+            continue;
+        }
+        let ratio = |value: i64, median: f64| if median > 0.0 { value as f64 / median } else { 1.0 };
+        for at in tasks {
+            let task = &view.tasks[at];
+            let volume = ratio(task.read_records(), records).max(ratio(task.read_bytes(), bytes)).max(1.0);
+            if volume <= context.get(&MOST_VOLUME) {
+                slowness.entry(task.executor).or_default().push((at, net_ms(task) / (typical_ms * volume)));
             }
         }
     }
@@ -170,8 +180,10 @@ fn slowness(context: &Context<'_>, view: &StageView<'_>) -> BTreeMap<u32, Vec<f6
 fn signs_of(context: &Context<'_>, view: &StageView<'_>) -> Vec<(u32, Sign)> {
     let mut slowness = slowness(context, view);
     slowness.retain(|_, values| values.len() as f64 >= context.get(&STAGE_TASKS));
-    let medians: Vec<(u32, f64)> =
-        slowness.into_iter().map(|(executor, values)| (executor, lower_median(values))).collect();
+    let medians: Vec<(u32, f64)> = slowness
+        .iter()
+        .map(|(executor, values)| (*executor, lower_median(values.iter().map(|(_, value)| *value).collect())))
+        .collect();
     let is_slow = |median: f64, others: f64| others > 0.0 && median >= context.get(&RATIO) * others;
     let rule = lower_median(medians.iter().map(|(_, median)| *median).collect());
     let n_slow = medians.iter().filter(|(_, median)| is_slow(*median, rule)).count();
@@ -180,18 +192,20 @@ fn signs_of(context: &Context<'_>, view: &StageView<'_>) -> Vec<(u32, Sign)> {
         return Vec::new();
     }
     let sign = |executor: u32, ratio: f64| {
-        let its = |task: &Task| task.executor == executor && task.has_metrics;
-        let expected = |task: &Task| task.duration_ms() as f64 - net_ms(task) * (1.0 - 1.0 / ratio);
-        let mine: Vec<&Task> = view.useful().filter(|task| its(task)).collect();
+        let mine: Vec<usize> = slowness.get(&executor).into_iter().flatten().map(|(at, _)| *at).collect();
+        let excess = |task: &Task| net_ms(task) * (1.0 - 1.0 / ratio);
+        let mut factors = vec![1.0f32; view.tasks.len()];
+        for at in &mine {
+            let task = &view.tasks[*at];
+            factors[*at] = (1.0 - excess(task) / (task.duration_ms() as f64).max(1.0)) as f32;
+        }
         Sign {
             stage: view.place(),
             tasks: mine.len(),
             ratio,
-            excess_ms: mine.iter().map(|task| net_ms(task) * (1.0 - 1.0 / ratio)).sum(),
-            time_ms: mine.iter().map(|task| net_ms(task)).sum(),
-            factors: view.factors_to(|task| {
-                if its(task) && ratio > 1.0 { expected(task) } else { task.duration_ms() as f64 }
-            }),
+            excess_ms: mine.iter().map(|at| excess(&view.tasks[*at])).sum(),
+            time_ms: mine.iter().map(|at| net_ms(&view.tasks[*at])).sum(),
+            factors: factors.into(),
         }
     };
     let others = |executor: u32| {

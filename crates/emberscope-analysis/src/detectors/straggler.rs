@@ -38,6 +38,12 @@ const UNEXPLAINED_MS: Threshold = Threshold {
     default: 1000.0,
     doc: "Least excess of the longest task, where nothing explains it.",
 };
+const UNEXPLAINED_SHARE: Threshold = Threshold {
+    tag: "STRAG",
+    name: "unexplained_share",
+    default: 0.1,
+    doc: "Largest share of tasks that may be slow, where nothing explains it: more are the noise of the machines. One always may.",
+};
 const SURE_SHARE: Threshold = Threshold {
     tag: "STRAG",
     name: "sure_share",
@@ -57,6 +63,7 @@ pub static STRAG: Detector = Detector {
         RATIO,
         UNEXPLAINED_RATIO,
         UNEXPLAINED_MS,
+        UNEXPLAINED_SHARE,
         COLD_SHARE,
         COLD_WALL_SHARE,
         tail::COLD_MS,
@@ -84,7 +91,7 @@ each at most what is left: data in proportion to its volume, collections, fetch 
 the excess and `host_lift` times its share of tasks, Python. The finding is made when the largest part is not \
 data and the longest task takes `ratio` times (`unexplained_ratio` times, if unexplained) the median. Cold \
 executors are reported only where at most `cold_share` of the executors were fresh and the longest task lost `cold_wall_share` of the \
-run; the first wave of a stage never is; what nothing explains only from `unexplained_ms` on.",
+run; the first wave of a stage never is; what nothing explains only from `unexplained_ms` on, in at most `unexplained_share` of the tasks.",
     why: "A stage ends with its last task. What the slow ones take beyond their peers is time in which most \
 cores have nothing to do, and every following stage waits.",
     fix: "By cause: *gc*, fewer or smaller objects or more memory per task; *fetch_wait*, look at the node that \
@@ -122,7 +129,10 @@ fn is_usual(context: &Context<'_>, tail: &Tail, cause: Cause) -> bool {
                     .share_of_wall(longest_excess as i64)
                     .is_some_and(|share| share < context.get(&COLD_WALL_SHARE))
         }
-        Cause::Unexplained => longest_excess < context.get(&UNEXPLAINED_MS),
+        Cause::Unexplained => {
+            let most = context.get(&UNEXPLAINED_SHARE) * (tail.peers + tail.slow.len()) as f64;
+            longest_excess < context.get(&UNEXPLAINED_MS) || tail.slow.len() as f64 > most.max(1.0)
+        }
         _ => false,
     }
 }

@@ -1,3 +1,4 @@
 //! Diagnoses of real and made-up runs.
 
+mod eight_rules;
 mod made;
