@@ -98,9 +98,47 @@ pub fn was_given_up(run: &Run, stage: &StageAttempt) -> bool {
         && stage.job_ids.iter().filter_map(|id| run.job(*id)).any(|job| job.status == JobStatus::Failed)
 }
 
+/// The line of an error's text that says most: without where the task ran, and after a Python traceback
+/// the exception itself.
+pub fn telling_line(text: &str) -> Option<&str> {
+    let mut lines = text.lines();
+    let first = lines.clone().map(str::trim).find(|line| !line.is_empty())?;
+    if first.ends_with("Traceback (most recent call last):") {
+        lines.by_ref().find(|line| line.contains("Traceback"));
+        // Frames are indented; the exception is not.
+        return lines
+            .map(str::trim_end)
+            .find(|line| !line.is_empty() && !line.starts_with([' ', '\t']))
+            .or(Some(first));
+    }
+    // `Job aborted ..: Task 0 in stage 5.0 failed 3 times, most recent failure: Lost task 0.2 in stage 5.0
+    // (TID 17) (host executor 1): java.lang.X: message`
+    let failure = first.find("most recent failure: ").map(|at| &first[at..]);
+    let message = failure.and_then(|failure| failure.find("): ").map(|at| &failure[at + "): ".len()..]));
+    Some(message.filter(|message| !message.is_empty()).unwrap_or(first))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_that_tell() {
+        let python = "org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n  File \"a.py\", line 3, in f\n    raise ValueError(x)\nValueError: bad row 7\n\n\tat org.apache.spark.X";
+        assert_eq!(telling_line(python), Some("ValueError: bad row 7"));
+        assert_eq!(telling_line("\njava.io.IOException: full\n\tat a.b"), Some("java.io.IOException: full"));
+        assert_eq!(
+            telling_line("x: Traceback (most recent call last):"),
+            Some("x: Traceback (most recent call last):")
+        );
+        assert_eq!(
+            telling_line(
+                "Task 0 in stage 5.0 failed 3 times, most recent failure: Lost task 0.2 in stage 5.0 (TID 17) (h executor 1): a.B: no such day\n\tat c.D"
+            ),
+            Some("a.B: no such day")
+        );
+        assert_eq!(telling_line(""), None);
+    }
 
     #[test]
     fn reasons() {

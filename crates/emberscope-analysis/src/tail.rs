@@ -68,6 +68,22 @@ pub const HOST_TASKS: Threshold = Threshold {
     doc: "Slow tasks on one executor from which the executor is taken for the cause.",
 };
 
+/// What a fresh executor costs its first tasks at most.
+pub const COLD_MS: Threshold = Threshold {
+    tag: "STRAG",
+    name: "cold_ms",
+    default: 4000.0,
+    doc: "Milliseconds that the first tasks of a fresh executor may take longer, beside their deserialization.",
+};
+
+/// What the first tasks of a stage cost at most.
+pub const WARM_UP_MS: Threshold = Threshold {
+    tag: "STRAG",
+    name: "warm_up_ms",
+    default: 1000.0,
+    doc: "Milliseconds that the first tasks of a stage on an executor may take longer: the stage's code is generated and compiled.",
+};
+
 /// What makes a task slow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cause {
@@ -81,6 +97,8 @@ pub enum Cause {
     Spill,
     /// First tasks of an executor: classes, generated code, JIT.
     ColdExecutor,
+    /// First tasks of a stage on an executor: the stage's own code.
+    WarmUp,
     /// Between the driver and the executor.
     Scheduling,
     /// Its partition was not in the cache where those of its peers were.
@@ -94,12 +112,13 @@ pub enum Cause {
 }
 
 /// All causes, in the order in which they are charged.
-pub const CAUSES: [Cause; 10] = [
+pub const CAUSES: [Cause; 11] = [
     Cause::Data,
     Cause::Gc,
     Cause::FetchWait,
     Cause::Spill,
     Cause::ColdExecutor,
+    Cause::WarmUp,
     Cause::Scheduling,
     Cause::CacheMiss,
     Cause::Host,
@@ -116,6 +135,7 @@ impl Cause {
             Cause::FetchWait => "fetch_wait",
             Cause::Spill => "spill",
             Cause::ColdExecutor => "cold_executor",
+            Cause::WarmUp => "warm_up",
             Cause::Scheduling => "scheduling",
             Cause::CacheMiss => "cache_miss",
             Cause::Host => "host",
@@ -361,7 +381,7 @@ pub fn tail(context: &Context<'_>, view: &StageView<'_>, plan: Option<&StagePlan
         cold_share: cold_share(context, view),
     };
     for at in slow {
-        tail.slow.push(split(context, &view.tasks[at], at, &medians));
+        tail.slow.push(split(context, view, at, &medians));
     }
     tail.slow.sort_by(|a, b| b.excess_ms.total_cmp(&a.excess_ms).then(a.at.cmp(&b.at)));
     blame_host(context, view, &mut tail, counted.len());
@@ -399,7 +419,8 @@ fn cut(context: &Context<'_>, sorted: &[i64]) -> Option<f64> {
 }
 
 /// Splits the excess of a task.
-fn split(context: &Context<'_>, task: &Task, at: usize, body: &Body) -> SlowTask {
+fn split(context: &Context<'_>, view: &StageView<'_>, at: usize, body: &Body) -> SlowTask {
+    let task = &view.tasks[at];
     let excess = task.duration_ms() as f64 - body.duration_ms;
     let mut parts = Parts::default();
     let mut rest = excess;
@@ -430,10 +451,18 @@ fn split(context: &Context<'_>, task: &Task, at: usize, body: &Body) -> SlowTask
     if volume_ratio.is_some_and(|ratio| ratio >= context.get(&DATA_RATIO)) {
         charge(Cause::Data, rest, &mut rest);
     } else if is_cold {
-        charge(Cause::ColdExecutor, rest, &mut rest);
+        charge(Cause::ColdExecutor, context.get(&COLD_MS), &mut rest);
+    } else if is_first_of_stage(view, task) {
+        charge(Cause::WarmUp, context.get(&WARM_UP_MS), &mut rest);
     }
     parts.add(Cause::Unexplained, rest.max(0.0));
     SlowTask { at, excess_ms: excess, parts, volume_ratio }
+}
+
+/// Whether no task of the stage had ended on the task's executor when it was launched.
+fn is_first_of_stage(view: &StageView<'_>, task: &Task) -> bool {
+    let mut firsts = view.digest.executors.iter().zip(&view.digest.executor_firsts);
+    firsts.any(|((id, ..), (_, finish))| *id == task.executor && task.launch_ms < *finish)
 }
 
 /// Share of the stage's executors that had run no task before it.
@@ -485,18 +514,21 @@ fn blame_python(view: &StageView<'_>, tail: &mut Tail) {
     }
 }
 
-/// Ratio of volumes of the slow tasks, each weighted by its excess.
+/// Ratio of volumes of the slow tasks, each weighted by the excess that its data explains; where data
+/// explains none, by all of it.
 fn weighted_ratio(
     tail: &Tail,
     view: &StageView<'_>,
     body: &Body,
     range: std::ops::Range<usize>,
 ) -> Option<f64> {
+    let by_data = tail.slow.iter().any(|slow| slow.parts.of(Cause::Data) > 0.0);
     let (mut sum, mut weight) = (0.0, 0.0);
     for slow in &tail.slow {
         if let Some(ratio) = body.ratio(&view.tasks[slow.at], range.clone()) {
-            sum += ratio * slow.excess_ms;
-            weight += slow.excess_ms;
+            let its = if by_data { slow.parts.of(Cause::Data) } else { slow.excess_ms };
+            sum += ratio * its;
+            weight += its;
         }
     }
     (weight > 0.0).then(|| sum / weight)

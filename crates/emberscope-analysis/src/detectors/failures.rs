@@ -9,6 +9,7 @@ use crate::stage_view::StageView;
 use crate::words::{self, rounded};
 use emberscope_log::columns::TaskStatus;
 use emberscope_model::failures::FailureGroup;
+use emberscope_model::run::StageAttempt;
 
 const WARNING_SHARE: Threshold = Threshold {
     tag: "FAIL",
@@ -65,7 +66,8 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
         .filter(|group| group.status.is_failed() && group.stage_ids.contains(&digest.id))
         .collect();
     let dominant = groups.iter().find(|group| status_count(view, group.status) > 0).or(groups.first());
-    let reason = dominant.map_or_else(|| "no reason in the log".to_owned(), |group| describe(group));
+    let reason =
+        dominant.map_or_else(|| "no reason in the log".to_owned(), |group| describe(group, view.stage));
     let lost_ms: i64 =
         view.tasks.iter().filter(|task| task.status.is_failed()).map(|task| task.duration_ms()).sum();
     let title = format!(
@@ -86,7 +88,10 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
         .evidence("failed_attempts", digest.failed)
         .evidence("failed_share", rounded(share))
         .evidence("lost_ms", lost_ms)
-        .evidence("reasons", groups.iter().take(5).map(|group| describe(group)).collect::<Vec<_>>());
+        .evidence(
+            "reasons",
+            groups.iter().take(5).map(|group| describe(group, view.stage)).collect::<Vec<_>>(),
+        );
     for (name, status) in kinds {
         let count = status_count(view, status);
         if count > 0 {
@@ -146,10 +151,17 @@ fn is_out_of_memory(group: Option<&&FailureGroup>) -> bool {
 }
 
 /// `ValueError: bad row #`, at most as long as a line.
-fn describe(group: &FailureGroup) -> String {
+fn describe(group: &FailureGroup, stage: &StageAttempt) -> String {
     const LONGEST: usize = 120;
     let class = group.class_name.as_deref().and_then(|name| name.rsplit('.').next());
+    let is_traceback = group.pattern.ends_with("Traceback (most recent call last):");
     let text = match class {
+        // All tracebacks begin alike and are one group: its example may be another stage's.
+        _ if is_traceback => {
+            let own = (group.example.stage_id == stage.id).then_some(group.example.text.as_str());
+            let text = own.or(stage.failure_reason.as_deref());
+            text.and_then(losses::telling_line).unwrap_or("an exception in Python").to_owned()
+        }
         Some(class) if !group.pattern.contains(class) => format!("{class}: {}", group.pattern),
         _ => group.pattern.clone(),
     };

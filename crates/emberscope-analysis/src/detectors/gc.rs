@@ -11,8 +11,20 @@ use emberscope_log::columns::TaskColumn;
 const HIGH_SHARE: Threshold = Threshold {
     tag: "GC",
     name: "high_share",
-    default: 0.1,
+    default: 0.2,
     doc: "Share of the run time of a stage's tasks that is garbage collection.",
+};
+const FULL_HIGH_SHARE: Threshold = Threshold {
+    tag: "GC",
+    name: "full_high_share",
+    default: 0.1,
+    doc: "The same where the heap was full at its peak.",
+};
+const LEAST_WALL_SHARE: Threshold = Threshold {
+    tag: "GC",
+    name: "least_wall_share",
+    default: 0.02,
+    doc: "Share of the run's wall time that the collections of a stage must take, shared over the tasks that ran at a time: the start of an application always has some.",
 };
 const LEAST_RUN_MS: Threshold = Threshold {
     tag: "GC",
@@ -41,7 +53,7 @@ const FULL_SHARE: Threshold = Threshold {
 const SURE_FROM: Threshold = Threshold {
     tag: "GC",
     name: "sure_from_share",
-    default: 0.2,
+    default: 0.3,
     doc: "Share of the run time from which the finding is sure.",
 };
 const LOW_SHARE: Threshold = Threshold {
@@ -73,6 +85,8 @@ pub static GC: Detector = Detector {
     }],
     thresholds: &[
         HIGH_SHARE,
+        FULL_HIGH_SHARE,
+        LEAST_WALL_SHARE,
         LEAST_RUN_MS,
         REMAINING_SHARE,
         SURE_SHARE,
@@ -86,7 +100,8 @@ pub static GC: Detector = Detector {
     what: "`high`: the tasks of a stage stood still for garbage collection for a good part of their time. The finding tells \
 whether the heap was full (from the peaks in the log), because only then does a larger heap help. `low`: hardly any collection in the whole run \
 with a large heap whose peaks are not in the log: it may be larger than needed.",
-    rule: "*high*: JVM GC time is `high_share` of the run time of a stage whose tasks ran `least_run_ms` together. JVM GC time is the collection of \
+    rule: "*high*: JVM GC time is `high_share` (`full_high_share`, where the heap is known to have been full) of the run time of a stage whose tasks ran \
+`least_run_ms` together, and shared over the tasks that ran at a time it takes `least_wall_share` of the run. JVM GC time is the collection of \
 the whole executor, charged to each task that ran meanwhile; each of them did stand still, so that what the *stage* loses is that time \
 divided by the tasks that ran at once, which is what the replay gives. `remaining_share` stays in any heap. *low*: less than `low_share` over a \
 run of `low_run_ms`, at least `low_heap_bytes` of executor memory, no heap peaks.",
@@ -109,13 +124,18 @@ fn high(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
         return;
     }
     let share = sums.gc_ms as f64 / sums.run_ms.max(1) as f64;
+    let slot_ms = sums.gc_ms / i64::from(digest.peak_concurrency.max(1));
     if (sums.run_ms as f64) < context.get(&LEAST_RUN_MS)
-        || share < context.get(&HIGH_SHARE)
-        || context.is_immaterial((sums.gc_ms as f64 / f64::from(digest.peak_concurrency.max(1))) as i64)
+        || share < context.get(&FULL_HIGH_SHARE)
+        || context.share_of_wall(slot_ms).is_some_and(|share| share < context.get(&LEAST_WALL_SHARE))
     {
         return;
     }
     let heap = Heap::of(context, view);
+    let known_full = heap.share().is_some_and(|full| full >= context.get(&FULL_SHARE));
+    if share < context.get(&HIGH_SHARE) && !known_full {
+        return;
+    }
     let removable = (1.0 - context.get(&REMAINING_SHARE) / share).clamp(0.0, 1.0);
     let title = format!(
         "Tasks of stage {} spend {} of their run time in garbage collection{}",
@@ -128,7 +148,7 @@ fn high(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
         .evidence("gc_ms", sums.gc_ms)
         .evidence("run_ms", sums.run_ms)
         .evidence("gc_share", rounded(share))
-        .evidence("wall_share_ms", sums.gc_ms / i64::from(digest.peak_concurrency.max(1)))
+        .evidence("slot_gc_ms", slot_ms)
         .evidence("concurrent_tasks", digest.peak_concurrency)
         .evidence("peak_heap_bytes", heap.peak)
         .evidence("heap_limit_bytes", heap.limit)
@@ -180,8 +200,13 @@ impl Heap {
         let by_task = view
             .measured(TaskColumn::JvmHeapMemory)
             .then(|| view.useful().map(|task| task.peak_heap_bytes).max());
-        let by_stage =
-            view.stage.executor_peaks.values().filter_map(|peaks| peaks.get("JVMHeapMemory").copied()).max();
+        let by_stage = view
+            .stage
+            .executor_peaks
+            .iter()
+            .filter(|(executor, _)| context.is_local || executor.as_str() != "driver")
+            .filter_map(|(_, peaks)| peaks.get("JVMHeapMemory").copied())
+            .max();
         let key = if context.is_local { "spark.driver.memory" } else { "spark.executor.memory" };
         Heap {
             peak: by_task.flatten().max(by_stage).filter(|bytes| *bytes > 0),

@@ -15,6 +15,18 @@ const WAIT_SHARE: Threshold = Threshold {
     default: 0.1,
     doc: "Share of the run time of a stage's tasks that they must wait for shuffle blocks.",
 };
+const LEAST_MS: Threshold = Threshold {
+    tag: "SHFL",
+    name: "least_ms",
+    default: 500.0,
+    doc: "Least wait of a slot while the stage ran: that of all tasks divided by how many ran at a time.",
+};
+const LEAST_WALL_SHARE: Threshold = Threshold {
+    tag: "SHFL",
+    name: "least_wall_share",
+    default: 0.01,
+    doc: "The same as a share of the run's wall time.",
+};
 const SMALL_BLOCK_BYTES: Threshold = Threshold {
     tag: "SHFL",
     name: "small_block_bytes",
@@ -36,12 +48,12 @@ pub static SHFL: Detector = Detector {
         name: "shuffle",
         what: "Tasks of a stage spend much of their time waiting for shuffle blocks.",
     }],
-    thresholds: &[WAIT_SHARE, SMALL_BLOCK_BYTES, SURE_SHARE],
+    thresholds: &[WAIT_SHARE, LEAST_MS, LEAST_WALL_SHARE, SMALL_BLOCK_BYTES, SURE_SHARE],
     checks: &[Check::Stage(check)],
     what: "The tasks of this stage waited for shuffle blocks for a good part of their run time. The wait is \
 measured by each task (`Fetch Wait Time`), not guessed from the number of bytes: a large shuffle whose blocks arrive while \
 the task works on earlier ones costs no waiting, and is not reported.",
-    rule: "Fetch wait is at least `wait_share` of the run time over the attempts that counted, and as long as matters in the run. \
+    rule: "Fetch wait is at least `wait_share` of the run time over the attempts that counted; shared over the tasks that ran at a time it is `least_ms` and `least_wall_share` of the run. \
 Blocks with a mean size below `small_block_bytes` are named as the reason: each needs a request of its own.",
     why: "A task that waits holds its core. Blocks come late when there are very many small ones, when the nodes that \
 serve them are busy (their disks, their collections) or when the network is full.",
@@ -69,8 +81,11 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
         return;
     }
     let share = sums.fetch_wait_ms as f64 / sums.run_ms.max(1) as f64;
-    let slots = f64::from(digest.peak_concurrency.max(1));
-    if share < context.get(&WAIT_SHARE) || context.is_immaterial((sums.fetch_wait_ms as f64 / slots) as i64) {
+    let slot_ms = sums.fetch_wait_ms as f64 / f64::from(digest.peak_concurrency.max(1));
+    if share < context.get(&WAIT_SHARE)
+        || slot_ms < context.get(&LEAST_MS)
+        || context.share_of_wall(slot_ms as i64).is_some_and(|share| share < context.get(&LEAST_WALL_SHARE))
+    {
         return;
     }
     let total = |column: TaskColumn| {

@@ -21,11 +21,29 @@ const LEAST_TASKS: Threshold = Threshold {
     default: 4.0,
     doc: "Least number of tasks of an executor, over all stages looked at.",
 };
+const CLEAR_RATIO: Threshold = Threshold {
+    tag: "HOST",
+    name: "clear_ratio",
+    default: 2.5,
+    doc: "The same from which few tasks are enough: a very slow executor gets few.",
+};
+const LEAST_EXCESS_MS: Threshold = Threshold {
+    tag: "HOST",
+    name: "least_excess_ms",
+    default: 3000.0,
+    doc: "Least task time that the executor took over what its peers would have.",
+};
+const MOST_VOLUME: Threshold = Threshold {
+    tag: "HOST",
+    name: "most_volume_ratio",
+    default: 2.0,
+    doc: "Tasks with more than this many times the median volume are not compared: their time is that of their data.",
+};
 const STAGE_TASKS: Threshold = Threshold {
     tag: "HOST",
     name: "stage_tasks",
     default: 2.0,
-    doc: "Least number of warm tasks of an executor in a stage for the stage to say something about it.",
+    doc: "Least number of tasks of an executor in a stage for the stage to say something about it.",
 };
 const STAGES_SHARE: Threshold = Threshold {
     tag: "HOST",
@@ -54,14 +72,24 @@ pub static HOST: Detector = Detector {
         name: "slowHost",
         what: "One executor or host takes longer than the others for the same amount of data.",
     }],
-    thresholds: &[RATIO, LEAST_TASKS, STAGE_TASKS, STAGES_SHARE, GLANCE_RATIO, SLOWER_SHARE],
+    thresholds: &[
+        RATIO,
+        CLEAR_RATIO,
+        LEAST_TASKS,
+        LEAST_EXCESS_MS,
+        STAGE_TASKS,
+        STAGES_SHARE,
+        GLANCE_RATIO,
+        SLOWER_SHARE,
+    ],
     checks: &[Check::App(check)],
     what: "In several stages, or in one long one, the tasks of an executor took longer than those of the others although they had as much \
 data. All stages are joined into one finding about the executor, or about the host where all of its executors are slow.",
-    rule: "In each stage with at least two executors, each task is compared with what it should take: the median run time of the stage (without \
-collections) in proportion to its records or bytes, where they are above the median. An executor's figure is the median over its warm tasks \
-(the first wave of a fresh executor is left out), over the median of the other executors. It is slow from `ratio` on, with at least \
-`least_tasks` tasks, in `stages_share` of its time in stages that say something about it; and at most `slower_share` of the executors of a stage may be slow.",
+    rule: "In each stage with at least two executors, each task is compared with what it should take: the median of the stage (without \
+collections and waiting for blocks) in proportion to its records or bytes, where they are above the median. First tasks of fresh executors are compared \
+among themselves, tasks with more than `most_volume_ratio` times the median volume not at all. An executor's figure is the median over its tasks (at least `stage_tasks`), over the median of the other executors; stages whose means differ by \
+less than `glance_ratio` are not looked at. It is slow from `ratio` on, with at least \
+`least_tasks` tasks (any number from `clear_ratio` on) and `least_excess_ms`, in `stages_share` of its time in stages that say something about it; and at most `slower_share` of the executors of a stage may be slow.",
     why: "Every stage waits for its last task, and those are the ones on the slow machine: failing disks, throttled CPUs, noisy neighbours, \
 another hardware generation.",
     fix: "Take the machine out. Until then let Spark start copies of slow tasks elsewhere, or exclude the node:\n\n\
@@ -114,33 +142,48 @@ fn lower_median(mut values: Vec<f64>) -> f64 {
     values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0.0)
 }
 
-/// Run time without the executor's collections.
+/// What a task took without collections and waiting for others.
 fn net_ms(task: &Task) -> f64 {
-    (task.run_ms - task.gc_ms).max(0) as f64
+    (task.duration_ms() - task.gc_ms - task.fetch_wait_ms - task.getting_result_ms).max(0) as f64
+}
+
+/// How long each task took over what its peers take for the same data. The first tasks of fresh executors are
+/// compared among themselves only.
+fn slowness(context: &Context<'_>, view: &StageView<'_>) -> BTreeMap<u32, Vec<(usize, f64)>> {
+    let counted = |at: &usize| view.tasks[*at].is_useful && view.tasks[*at].has_metrics;
+    let (cold, warm): (Vec<usize>, Vec<usize>) = (0..view.tasks.len())
+        .filter(counted)
+        .partition(|at| context.is_first_wave(view.tasks[*at].executor, view.tasks[*at].launch_ms));
+    let mut slowness: BTreeMap<u32, Vec<(usize, f64)>> = BTreeMap::new();
+    for tasks in [cold, warm] {
+        let middle = |value: fn(&Task) -> i64| {
+            Distribution::of(tasks.iter().map(|at| value(&view.tasks[*at]))).median().unwrap_or(0.0)
+        };
+        let (records, bytes) = (middle(Task::read_records), middle(Task::read_bytes));
+        let typical_ms = middle(|task| net_ms(task) as i64);
+        let executors: BTreeSet<u32> = tasks.iter().map(|at| view.tasks[*at].executor).collect();
+        if typical_ms <= 0.0 || executors.len() < 2 {
+            continue;
+        }
+        let ratio = |value: i64, median: f64| if median > 0.0 { value as f64 / median } else { 1.0 };
+        for at in tasks {
+            let task = &view.tasks[at];
+            let volume = ratio(task.read_records(), records).max(ratio(task.read_bytes(), bytes)).max(1.0);
+            if volume <= context.get(&MOST_VOLUME) {
+                slowness.entry(task.executor).or_default().push((at, net_ms(task) / (typical_ms * volume)));
+            }
+        }
+    }
+    slowness
 }
 
 fn signs_of(context: &Context<'_>, view: &StageView<'_>) -> Vec<(u32, Sign)> {
-    let warm: Vec<&Task> =
-        view.useful().filter(|task| !context.is_first_wave(task.executor, task.launch_ms)).collect();
-    let middle = |value: fn(&Task) -> i64| {
-        Distribution::of(warm.iter().map(|task| value(task))).median().unwrap_or(0.0)
-    };
-    let (records, bytes) = (middle(Task::read_records), middle(Task::read_bytes));
-    let typical_ms = middle(|task| net_ms(task) as i64);
-    if typical_ms <= 0.0 {
-        return Vec::new();
-    }
-    let volume = |task: &Task| {
-        let ratio = |value: i64, median: f64| if median > 0.0 { value as f64 / median } else { 1.0 };
-        ratio(task.read_records(), records).max(ratio(task.read_bytes(), bytes)).max(1.0)
-    };
-    let mut slowness: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    for task in &warm {
-        slowness.entry(task.executor).or_default().push(net_ms(task) / (typical_ms * volume(task)));
-    }
+    let mut slowness = slowness(context, view);
     slowness.retain(|_, values| values.len() as f64 >= context.get(&STAGE_TASKS));
-    let medians: Vec<(u32, f64)> =
-        slowness.into_iter().map(|(executor, values)| (executor, lower_median(values))).collect();
+    let medians: Vec<(u32, f64)> = slowness
+        .iter()
+        .map(|(executor, values)| (*executor, lower_median(values.iter().map(|(_, value)| *value).collect())))
+        .collect();
     let is_slow = |median: f64, others: f64| others > 0.0 && median >= context.get(&RATIO) * others;
     let rule = lower_median(medians.iter().map(|(_, median)| *median).collect());
     let n_slow = medians.iter().filter(|(_, median)| is_slow(*median, rule)).count();
@@ -149,18 +192,20 @@ fn signs_of(context: &Context<'_>, view: &StageView<'_>) -> Vec<(u32, Sign)> {
         return Vec::new();
     }
     let sign = |executor: u32, ratio: f64| {
-        let its = |task: &Task| task.executor == executor && task.has_metrics;
-        let expected = |task: &Task| task.duration_ms() as f64 - net_ms(task) * (1.0 - 1.0 / ratio);
-        let mine: Vec<&&Task> = warm.iter().filter(|task| its(task)).collect();
+        let mine: Vec<usize> = slowness.get(&executor).into_iter().flatten().map(|(at, _)| *at).collect();
+        let excess = |task: &Task| net_ms(task) * (1.0 - 1.0 / ratio);
+        let mut factors = vec![1.0f32; view.tasks.len()];
+        for at in &mine {
+            let task = &view.tasks[*at];
+            factors[*at] = (1.0 - excess(task) / (task.duration_ms() as f64).max(1.0)) as f32;
+        }
         Sign {
             stage: view.place(),
             tasks: mine.len(),
             ratio,
-            excess_ms: mine.iter().map(|task| net_ms(task) * (1.0 - 1.0 / ratio)).sum(),
-            time_ms: mine.iter().map(|task| net_ms(task)).sum(),
-            factors: view.factors_to(|task| {
-                if its(task) && ratio > 1.0 { expected(task) } else { task.duration_ms() as f64 }
-            }),
+            excess_ms: mine.iter().map(|at| excess(&view.tasks[*at])).sum(),
+            time_ms: mine.iter().map(|at| net_ms(&view.tasks[*at])).sum(),
+            factors: factors.into(),
         }
     };
     let others = |executor: u32| {
@@ -182,7 +227,11 @@ fn is_slow(context: &Context<'_>, signs: &[Sign]) -> bool {
     let time: f64 = signs.iter().map(|sign| sign.time_ms).sum();
     let slow: f64 =
         signs.iter().filter(|sign| sign.ratio >= context.get(&RATIO)).map(|sign| sign.time_ms).sum();
-    tasks as f64 >= context.get(&LEAST_TASKS) && time > 0.0 && slow >= context.get(&STAGES_SHARE) * time
+    let excess: f64 = signs.iter().map(|sign| sign.excess_ms).sum();
+    let clear = time >= context.get(&CLEAR_RATIO) * (time - excess);
+    (clear || tasks as f64 >= context.get(&LEAST_TASKS))
+        && excess >= context.get(&LEAST_EXCESS_MS)
+        && slow >= context.get(&STAGES_SHARE) * time
 }
 
 /// Slow executors by host where a host's executors are all slow and there are other hosts; else one by one.

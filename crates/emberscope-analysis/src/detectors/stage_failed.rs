@@ -76,7 +76,7 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
 /// What says most in a failure reason: `Job aborted due to stage failure` is followed by the cause.
 fn first_line(reason: &str) -> String {
     const LONGEST: usize = 160;
-    let line = reason.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no reason");
+    let line = losses::telling_line(reason).unwrap_or("no reason");
     let line = line.trim_start_matches("Job aborted due to stage failure: ");
     match line.char_indices().nth(LONGEST) {
         Some((cut, _)) => format!("{}...", &line[..cut]),

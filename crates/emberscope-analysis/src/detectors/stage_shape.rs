@@ -7,7 +7,7 @@ use crate::partitions;
 use crate::replay::Edit;
 use crate::stage_plan::StagePlan;
 use crate::stage_view::{StageView, Task};
-use crate::tail;
+use crate::tail::{self, Cause};
 use crate::words::{self, rounded};
 
 const BUSY_SHARE: Threshold = Threshold {
@@ -33,6 +33,12 @@ const WORK_SHARE: Threshold = Threshold {
     name: "work_share",
     default: 0.5,
     doc: "Least share of their time that the tasks of a narrow stage must spend running: deserialization on a cold executor cannot be split.",
+};
+const COLD_MS: Threshold = Threshold {
+    tag: "SHAPE",
+    name: "cold_ms",
+    default: 3000.0,
+    doc: "Milliseconds more that a stage must run whose tasks were all the first of their executors: more tasks would start as cold.",
 };
 const EXPLOSION_RATIO: Threshold = Threshold {
     tag: "SHAPE",
@@ -72,6 +78,7 @@ pub static SHAPE: Detector = Detector {
         LEAST_MS,
         LEAST_SHARE,
         WORK_SHARE,
+        COLD_MS,
         EXPLOSION_RATIO,
         EXPLOSION_RECORDS,
         LONGEST_SHARE,
@@ -85,7 +92,7 @@ task takes most of the stage while other cores idle; this tells what the tail co
 `skew` or `straggler`.",
     rule: "*lowParallelism*: most tasks at one time are below `busy_share` of the free cores (cores of the \
 executors that lived while the stage ran, minus what other stages used); the stage ran for `least_ms` and \
-`least_share` of the run; its tasks spent `work_share` of their time running. Stages that read a single-partition shuffle, take the \
+`least_share` of the run; its tasks spent `work_share` of their time running, and if all of them were the first on their executors it ran `cold_ms` longer than that. Stages that read a single-partition shuffle, take the \
 first rows or infer a schema are left out. *dataExplosion*: at least `explosion_records` records written, \
 `explosion_ratio` times those read. *taskStageSkew*: a tail (see `STRAG`) whose longest task takes `longest_share` of \
 the stage and leaves `idle_share` of the run's core-time idle.",
@@ -122,6 +129,10 @@ fn low_parallelism(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink)
     if plan.as_ref().is_some_and(|plan| plan.is_single_partition || plan.is_limit)
         || (digest.useful == 1 && infers_schema(view))
     {
+        return;
+    }
+    let all_cold = view.useful().all(|task| context.is_first_wave(task.executor, task.launch_ms));
+    if all_cold && (running as f64) < least + context.get(&COLD_MS) {
         return;
     }
     sink.claim(narrow_claim(context, view, plan.as_ref(), free));
@@ -229,6 +240,9 @@ fn data_explosion(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) 
 
 fn task_stage_skew(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
     let Some((tail, _)) = tail::find(context, view) else { return };
+    if matches!(tail.cause(), Cause::ColdExecutor | Cause::WarmUp) {
+        return;
+    }
     let digest = view.digest;
     let (Some((_, end)), Some(allocated)) = (digest.running, context.allocated_core_ms) else { return };
     let longest = view.tasks[tail.slow[0].at].duration_ms();

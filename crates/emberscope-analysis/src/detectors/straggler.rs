@@ -26,6 +26,24 @@ const COLD_SHARE: Threshold = Threshold {
     default: 0.5,
     doc: "Largest share of a stage's executors that may be fresh for their warming up to be a finding: where all are, it is the start of the application.",
 };
+const COLD_WALL_SHARE: Threshold = Threshold {
+    tag: "STRAG",
+    name: "cold_wall_share",
+    default: 0.02,
+    doc: "Least share of the run's wall time that the longest task of a cold executor must take over its peers.",
+};
+const UNEXPLAINED_MS: Threshold = Threshold {
+    tag: "STRAG",
+    name: "unexplained_ms",
+    default: 1000.0,
+    doc: "Least excess of the longest task, where nothing explains it.",
+};
+const UNEXPLAINED_SHARE: Threshold = Threshold {
+    tag: "STRAG",
+    name: "unexplained_share",
+    default: 0.1,
+    doc: "Largest share of tasks that may be slow, where nothing explains it: more are the noise of the machines. One always may.",
+};
 const SURE_SHARE: Threshold = Threshold {
     tag: "STRAG",
     name: "sure_share",
@@ -44,7 +62,12 @@ pub static STRAG: Detector = Detector {
     thresholds: &[
         RATIO,
         UNEXPLAINED_RATIO,
+        UNEXPLAINED_MS,
+        UNEXPLAINED_SHARE,
         COLD_SHARE,
+        COLD_WALL_SHARE,
+        tail::COLD_MS,
+        tail::WARM_UP_MS,
         SURE_SHARE,
         tail::SLOW_RATIO,
         tail::SLOW_EXCESS_MS,
@@ -64,10 +87,11 @@ it, and beyond the longest task to be expected of a log-normal body (its spread 
 half, so that a tail does not widen its own limit). The excess over the median is charged in this order, \
 each at most what is left: data in proportion to its volume, collections, fetch wait, spilled bytes at \
 `spill_bytes_per_second`, deserialization, scheduling, and then for what is left: more data (from \
-`data_ratio` on), the first wave of a fresh executor, one executor with `host_tasks` slow tasks, `host_share` of \
+`data_ratio` on), the first wave of a fresh executor (at most `cold_ms`) or of the stage (at most `warm_up_ms`), one executor with `host_tasks` slow tasks, `host_share` of \
 the excess and `host_lift` times its share of tasks, Python. The finding is made when the largest part is not \
 data and the longest task takes `ratio` times (`unexplained_ratio` times, if unexplained) the median. Cold \
-executors are reported only where at most `cold_share` of the executors were fresh.",
+executors are reported only where at most `cold_share` of the executors were fresh and the longest task lost `cold_wall_share` of the \
+run; the first wave of a stage never is; what nothing explains only from `unexplained_ms` on, in at most `unexplained_share` of the tasks.",
     why: "A stage ends with its last task. What the slow ones take beyond their peers is time in which most \
 cores have nothing to do, and every following stage waits.",
     fix: "By cause: *gc*, fewer or smaller objects or more memory per task; *fetch_wait*, look at the node that \
@@ -88,13 +112,29 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
     let Some((tail, _)) = tail::find(context, view) else { return };
     let cause = tail.cause();
     let least = if cause == Cause::Unexplained { &UNEXPLAINED_RATIO } else { &RATIO };
-    if cause == Cause::Data
-        || tail.ratio() < context.get(least)
-        || (cause == Cause::ColdExecutor && tail.cold_share > context.get(&COLD_SHARE))
-    {
+    if tail.ratio() < context.get(least) || is_usual(context, &tail, cause) {
         return;
     }
     sink.claim(claim(context, view, &tail, cause));
+}
+
+/// Whether such a tail is what every application has, or another detector's.
+fn is_usual(context: &Context<'_>, tail: &Tail, cause: Cause) -> bool {
+    let longest_excess = tail.slow.first().map_or(0.0, |slow| slow.excess_ms);
+    match cause {
+        Cause::Data | Cause::WarmUp => true,
+        Cause::ColdExecutor => {
+            tail.cold_share > context.get(&COLD_SHARE)
+                || context
+                    .share_of_wall(longest_excess as i64)
+                    .is_some_and(|share| share < context.get(&COLD_WALL_SHARE))
+        }
+        Cause::Unexplained => {
+            let most = context.get(&UNEXPLAINED_SHARE) * (tail.peers + tail.slow.len()) as f64;
+            longest_excess < context.get(&UNEXPLAINED_MS) || tail.slow.len() as f64 > most.max(1.0)
+        }
+        _ => false,
+    }
 }
 
 fn claim(context: &Context<'_>, view: &StageView<'_>, tail: &Tail, cause: Cause) -> Claim {
@@ -110,7 +150,7 @@ fn claim(context: &Context<'_>, view: &StageView<'_>, tail: &Tail, cause: Cause)
         Cause::CacheMiss => "partitions that were not in the cache".to_owned(),
         Cause::Host => format!("executor {}", executor.as_deref().unwrap_or("?")),
         Cause::Python => "Python code".to_owned(),
-        Cause::Data | Cause::Unexplained => "nothing in the log".to_owned(),
+        Cause::Data | Cause::WarmUp | Cause::Unexplained => "nothing in the log".to_owned(),
     };
     let title = format!(
         "{} of stage {} took up to {} where the others took {}: {reason} explains {}",
@@ -206,7 +246,7 @@ fn with_fix(context: &Context<'_>, view: &StageView<'_>, cause: Cause, mut claim
             Vec::new(),
             "A profile of the Python worker (spark.python.profile) must show the time.",
         ),
-        Cause::Data | Cause::Unexplained => (
+        Cause::Data | Cause::WarmUp | Cause::Unexplained => (
             Nature::Code,
             "These tasks read about as much as the others and nothing measured explains them: look for rows that cost more (parsing, user code, calls to other systems), or for waiting outside of Spark; a profile of a slow task tells.",
             speculation().into_iter().collect(),

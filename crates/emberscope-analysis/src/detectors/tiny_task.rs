@@ -8,6 +8,8 @@ use crate::replay::Edit;
 use crate::stage_plan::StagePlan;
 use crate::stage_view::StageView;
 use crate::words::{self, rounded};
+use emberscope_model::intervals::peak_overlap;
+use std::collections::BTreeMap;
 
 const LEAST_TASKS: Threshold =
     Threshold { tag: "TINY", name: "least_tasks", default: 100.0, doc: "Least number of tasks of a stage." };
@@ -20,7 +22,7 @@ const LEAST_WAVES: Threshold = Threshold {
 const MEDIAN_MS: Threshold = Threshold {
     tag: "TINY",
     name: "median_ms",
-    default: 500.0,
+    default: 300.0,
     doc: "Longest median of the tasks' durations.",
 };
 const OVERHEAD_SHARE: Threshold = Threshold {
@@ -58,7 +60,13 @@ every slot at least two tasks.",
 fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
     let digest = view.digest;
     let running = digest.running_ms();
-    let slots = f64::from(digest.peak_concurrency.max(1));
+    // Results come late, so that more tasks seem to run at a time than there are cores.
+    let slots = match digest.available_core_ms {
+        Some(cores) if running > 0 => {
+            (cores as f64 / running as f64 / digest.task_cpus.max(f64::MIN_POSITIVE)).max(1.0)
+        }
+        _ => f64::from(digest.peak_concurrency.max(1)),
+    };
     if (digest.useful as f64) < context.get(&LEAST_TASKS).max(context.get(&LEAST_WAVES) * slots)
         || digest.median_ms > context.get(&MEDIAN_MS)
         || context.is_immaterial(running)
@@ -67,7 +75,7 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
     }
     let tasks = digest.attempts.max(1) as f64;
     let work_ms = digest.all.run_ms as f64 / tasks;
-    let held_ms = slots * running as f64 / tasks;
+    let held_ms = slot_time_ms(view) / tasks;
     let overhead_ms = (held_ms - work_ms).max(0.0);
     let share = overhead_ms / held_ms.max(f64::MIN_POSITIVE);
     // One long task keeps the slots idle without any overhead: that is a tail.
@@ -101,10 +109,29 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
     claim.confidence = if share >= 0.5 { Confidence::High } else { Confidence::Medium };
     claim.validate =
         "With fewer partitions the stage must get shorter although each task gets longer.".to_owned();
-    let resized =
-        |tasks: u32, overhead_ms: f64| vec![Edit::Resize { place: view.place(), tasks, overhead_ms }];
+    // Under such a load even the run time of a task is mostly not its own work: the quickest ones tell.
+    let quick_ms = view.spread(|task| task.run_ms).quantile(0.25).unwrap_or(work_ms);
+    let factor = (quick_ms / work_ms.max(f64::MIN_POSITIVE)).clamp(0.5, 1.0);
+    let resized = |tasks: u32| Edit::Resize { place: view.place(), tasks, overhead_ms };
+    let high = vec![Edit::ScaleAll { place: view.place(), factor }, resized(wanted)];
     let halfway = wanted.saturating_mul(4).min((tasks / 2.0) as u32).max(wanted);
-    claim.worth = Worth::Replay { low: resized(halfway, overhead_ms), high: resized(wanted, overhead_ms) };
+    claim.worth = Worth::Replay { low: vec![resized(halfway)], high };
     claim.core_ms = Some(((tasks - f64::from(wanted)) * overhead_ms * digest.task_cpus) as i64);
     sink.claim(claim);
+}
+
+/// Time of the slots that the stage used: of each executor its span in the stage times the most tasks it ran
+/// at one time.
+fn slot_time_ms(view: &StageView<'_>) -> f64 {
+    let mut spans: BTreeMap<u32, Vec<(i64, i64)>> = BTreeMap::new();
+    for task in &view.tasks {
+        spans.entry(task.executor).or_default().push((task.launch_ms, task.finish_ms));
+    }
+    let mut sum = 0.0;
+    for spans in spans.values() {
+        let from = spans.iter().map(|span| span.0).min().unwrap_or(0);
+        let to = spans.iter().map(|span| span.1).max().unwrap_or(from);
+        sum += (to - from) as f64 * peak_overlap(spans.iter().copied()) as f64;
+    }
+    sum
 }

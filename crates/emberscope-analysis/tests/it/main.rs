@@ -3,6 +3,7 @@
 mod attribution;
 mod checks;
 mod config_keys;
+mod eight_rules;
 mod made;
 mod replay;
 mod validation;
