@@ -1,4 +1,4 @@
 //! Diagnoses of real and made-up runs.
 
 mod made;
-mod corpus_tmp;
+mod plan;

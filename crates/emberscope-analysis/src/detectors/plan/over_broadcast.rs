@@ -1,6 +1,6 @@
 //! Broadcasts that are too large.
 
-use super::{TAG, conf, bytes_text, ms_text, scope, threshold};
+use super::{TAG, bytes_text, conf, ms_text, scope, threshold};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Severity, Worth};

@@ -1,6 +1,6 @@
 //! Files, and database reads, that cannot be cut into tasks.
 
-use super::{TAG, conf, bytes_text, ms_text, scope, slots, threshold};
+use super::{TAG, bytes_text, conf, ms_text, scope, slots, threshold};
 use crate::context::{Context, StageDigest};
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Worth};
