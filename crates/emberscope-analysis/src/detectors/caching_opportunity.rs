@@ -1,13 +1,13 @@
 //! The same data read or computed by several queries.
 
-use super::plan::{bytes_text, count_text, is_immaterial, rounded};
+use super::plan::{bytes_text, is_immaterial, rounded};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
-use crate::finding::{Change, Claim, Confidence, Nature, Scope, Worth};
-use crate::plan::fingerprint::fingerprints;
+use crate::finding::{Change, Claim, Confidence, Nature, Scope, Severity, Worth};
+use crate::plan::fingerprint::{aliases, fingerprints, is_transparent};
 use crate::plan::price::{self, Part};
 use crate::plan::rows::rows_into;
-use crate::plan::scan::scans;
+use crate::plan::scan::{Format, scans};
 use crate::plan::write::writes;
 use crate::plan::{OperatorClass, SqlView, names};
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +21,21 @@ const fn threshold(name: &'static str, default: f64, doc: &'static str) -> Thres
 
 const MIN_EXECUTIONS: Threshold =
     threshold("min_executions", 2.0, "Queries that must read or compute the same data.");
+const MIN_READERS: Threshold = threshold(
+    "min_readers",
+    3.0,
+    "Queries that must read the same relation, if nothing else of them is the same.",
+);
+const MIN_RELATION_BYTES: Threshold = threshold(
+    "min_relation_bytes",
+    16.0 * 1048576.0,
+    "Bytes that each of them must read of it; databases, whose bytes are not known, count in any case.",
+);
+const COLUMNAR_GAIN: Threshold = threshold(
+    "columnar_gain",
+    0.5,
+    "Share of a scan's time that a cached copy saves at most where the data is columnar already.",
+);
 const MIN_OPERATORS: Threshold =
     threshold("min_operators", 4.0, "Operators that a repeated computation must have, wrappers not counted.");
 const CACHE_READ_SHARE: Threshold = threshold(
@@ -52,15 +67,25 @@ pub static CACHING_OPPORTUNITY: Detector = Detector {
         name: KIND,
         what: "Several queries of the application read or compute the same data.",
     }],
-    thresholds: &[MIN_EXECUTIONS, MIN_OPERATORS, CACHE_READ_SHARE, FILL_SHARE, EXPANSION, MEMORY_SHARE],
+    thresholds: &[
+        MIN_EXECUTIONS,
+        MIN_READERS,
+        MIN_RELATION_BYTES,
+        COLUMNAR_GAIN,
+        MIN_OPERATORS,
+        CACHE_READ_SHARE,
+        FILL_SHARE,
+        EXPANSION,
+        MEMORY_SHARE,
+    ],
     checks: &[Check::App(check)],
     what: "Several queries of one application scan the same relation (variant `relation`), or compute the same intermediate \
 result from the same relations: the same joins, aggregates, windows or Python functions with the same literals (variant \
 `composite`). What is read from a cache already is left out, and so are micro-batches of a streaming query and data that \
 the application itself wrote in between.",
-    rule: "Equal fingerprints of at least `min_operators` operators with a join, aggregate, window, union, explode or Python \
-operator in them, or the same format and place of a scan, in at least `min_executions` queries with jobs of their own; \
-equal row counts where they are measured. Only the largest repeated part counts, and a relation only for queries that no \
+    rule: "Equal fingerprints (columns and functions that a query does not need are left out, as Spark prunes them) of at least `min_operators` operators with a join, aggregate, window, union, explode or Python \
+operator in them in at least `min_executions` queries with jobs of their own and equal row counts; or the same format and \
+place of a scan of `min_relation_bytes` in at least `min_readers` queries. A whole query that is run again is only noted. Only the largest repeated part counts, and a relation only for queries that no \
 repeated computation covers. The data must fit: `cache_expansion` times its size on disk within `cache_memory_share` of the \
 executors' storage memory.",
     why: "Every action runs its plan from the sources again: two writes and a count of one data frame are three reads and three \
@@ -70,7 +95,8 @@ joins. Only data that is cached or checkpointed is kept between queries.",
 intermediate result to a table still saves the computation. Actions that only look (`count`, `show`, `isEmpty`) before the \
 real one are often not needed at all.",
     limits: "The price is the time that the stages of all but the first query spent on it: all of it at most; at least that \
-less `cache_read_share` for reading the copy and `cache_fill_share` for writing it. Queries in other applications are not \
+less `cache_read_share` for reading the copy and `cache_fill_share` for writing it. Of a columnar relation \
+a cached copy saves `columnar_gain` of the scan at most. Queries in other applications are not \
 seen. RDDs without a plan are not seen.",
 };
 
@@ -81,14 +107,26 @@ struct Seen {
     start_ms: i64,
     node: u32,
     rows: Option<i64>,
+    /// Whether it is all that the query does.
+    is_query: bool,
+    /// Fingerprint with columns and functions.
+    hash: u64,
 }
 
 #[derive(Default)]
 struct Found {
     composites: BTreeMap<u64, (u32, Vec<Seen>)>,
-    relations: BTreeMap<String, (String, i64, Vec<Seen>)>,
-    /// Places that were written, and when.
-    written: Vec<(String, i64)>,
+    relations: BTreeMap<String, Relation>,
+    /// Places that were written, and when; `None` where the log does not name the place.
+    written: Vec<(Option<String>, i64)>,
+}
+
+/// A relation and where it is read.
+struct Relation {
+    label: String,
+    format: Format,
+    bytes: i64,
+    seen: Vec<Seen>,
 }
 
 fn check(context: &Context<'_>, sink: &mut Sink) {
@@ -102,20 +140,22 @@ fn check(context: &Context<'_>, sink: &mut Sink) {
         let seen = one_by_root(seen);
         if is_repeated(context, &seen)
             && same_rows(&seen)
+            && same_columns(context, &seen)
             && composite(context, &found, (*hash, *operators), &seen, sink)
         {
             cover(context, &seen, &mut covered);
         }
     }
-    for (identity, (label, bytes, seen)) in &found.relations {
+    for (identity, relation) in &found.relations {
         let seen: Vec<&Seen> =
-            seen.iter().filter(|seen| !covered.contains(&(seen.execution, seen.node))).collect();
+            relation.seen.iter().filter(|seen| !covered.contains(&(seen.execution, seen.node))).collect();
         let seen = one_by_root(seen);
-        if is_repeated(context, &seen)
-            && !is_written_between(&found, identity, &seen)
-            && fits(context, *bytes)
-        {
-            relation(context, (identity, label, *bytes), &seen, sink);
+        let is_large =
+            relation.format == Format::Jdbc || relation.bytes as f64 >= context.get(&MIN_RELATION_BYTES);
+        let is_often = seen.len() as f64 >= context.get(&MIN_READERS).max(2.0);
+        let is_stale = is_written_between(&found, identity, relation.format, &seen);
+        if is_large && is_often && !is_stale && fits(context, relation.bytes) {
+            claim_relation(context, (identity, relation), &seen, sink);
         }
     }
 }
@@ -137,7 +177,7 @@ fn collect(context: &Context<'_>) -> Found {
             continue;
         }
         let start_ms = execution.start_ms.unwrap_or(context.start_ms);
-        let written = writes(&view).into_iter().filter_map(|write| Some((place(&write.target?), start_ms)));
+        let written = writes(&view).into_iter().map(|write| (write.target.as_deref().map(place), start_ms));
         found.written.extend(written);
         collect_plan(context, &view, start_ms, &mut found);
     }
@@ -145,31 +185,32 @@ fn collect(context: &Context<'_>) -> Found {
 }
 
 fn collect_plan(context: &Context<'_>, view: &SqlView<'_>, start_ms: i64, found: &mut Found) {
+    let prints = fingerprints(view);
     let seen = |node: u32| Seen {
         execution: view.execution.id,
         root: view.execution.root_id.unwrap_or(view.execution.id),
         start_ms,
         node,
         rows: rows_into(view, node),
+        is_query: is_query(view, node),
+        hash: prints[node as usize].hash,
     };
     let ran = |node: u32| !view.nodes[node as usize].stages.stages.is_empty();
-    let prints = fingerprints(view);
-    let heavy = heavy_below(view);
     let mut in_this = BTreeSet::new();
     for node in 0..view.nodes.len() as u32 {
         let print = prints[node as usize];
         let is_it = print.is_whole
             && print.is_anchored
             && f64::from(print.operators) >= context.get(&MIN_OPERATORS)
-            && heavy[node as usize]
+            && print.is_heavy
             && !view.is_cached_plan(node)
             && ran(node)
-            && !crate::plan::fingerprint::is_transparent(&view.nodes[node as usize].name)
+            && !is_transparent(&view.nodes[node as usize].name)
             && view.nodes[node as usize].class != OperatorClass::Write;
-        if is_it && in_this.insert(print.hash) {
+        if is_it && in_this.insert(print.loose) {
             found
                 .composites
-                .entry(print.hash)
+                .entry(print.loose)
                 .or_insert_with(|| (print.operators, Vec::new()))
                 .1
                 .push(seen(node));
@@ -180,28 +221,27 @@ fn collect_plan(context: &Context<'_>, view: &SqlView<'_>, start_ms: i64, found:
         .filter(|scan| scan.format.is_stored() && !scan.is_bookkeeping && ran(scan.node))
     {
         let Some(identity) = scan.identity() else { continue };
-        let entry = found.relations.entry(identity).or_insert_with(|| (scan.label(), 0, Vec::new()));
-        entry.1 = entry.1.max(scan.bytes.unwrap_or(0));
-        entry.2.push(seen(scan.node));
+        let relation = found.relations.entry(identity).or_insert_with(|| Relation {
+            label: scan.label(),
+            format: scan.format,
+            bytes: 0,
+            seen: Vec::new(),
+        });
+        relation.bytes = relation.bytes.max(scan.bytes.unwrap_or(0));
+        relation.seen.push(seen(scan.node));
     }
 }
 
-/// Whether each node or one below it does more than read, filter and move rows.
-fn heavy_below(view: &SqlView<'_>) -> Vec<bool> {
-    let mut heavy = vec![false; view.nodes.len()];
-    for node in (0..view.nodes.len()).rev() {
-        let it = &view.nodes[node];
-        let is_heavy = matches!(
-            it.class,
-            OperatorClass::Join
-                | OperatorClass::Aggregation
-                | OperatorClass::Window
-                | OperatorClass::Python
-                | OperatorClass::Expand
-        ) || it.name == "Union";
-        heavy[node] = is_heavy || it.children.iter().any(|child| heavy[*child as usize]);
+/// Whether nothing but wrappers stands above a node.
+fn is_query(view: &SqlView<'_>, node: u32) -> bool {
+    let mut at = view.nodes[node as usize].parent;
+    while let Some(parent) = at.and_then(|at| view.nodes.get(at as usize)) {
+        if !is_transparent(&parent.name) {
+            return false;
+        }
+        at = parent.parent;
     }
-    heavy
+    true
 }
 
 /// The first occurrence in each root execution: an execution and those below it show one query.
@@ -222,6 +262,18 @@ fn same_rows(seen: &[&Seen]) -> bool {
     rows.len() < 2
 }
 
+/// Whether columns of the same name are computed in the same way in all occurrences.
+fn same_columns(context: &Context<'_>, seen: &[&Seen]) -> bool {
+    let mut all: BTreeMap<String, String> = BTreeMap::new();
+    seen.iter().filter_map(|seen| Some((context.sql_view(seen.execution)?, seen.node))).all(|(view, node)| {
+        let own = aliases(&view, &price::subtree(&view, node));
+        let is_same =
+            own.iter().all(|(name, expression)| all.get(name).is_none_or(|other| other == expression));
+        all.extend(own);
+        is_same
+    })
+}
+
 fn cover(context: &Context<'_>, seen: &[&Seen], covered: &mut BTreeSet<(u64, u32)>) {
     for seen in seen {
         if let Some(view) = context.sql_view(seen.execution) {
@@ -236,14 +288,18 @@ fn place(text: &str) -> String {
     path.trim_end_matches('/').trim_start_matches('/').to_owned()
 }
 
-/// Whether the application wrote to a relation after the first query read it and before the last did.
-fn is_written_between(found: &Found, identity: &str, seen: &[&Seen]) -> bool {
+/// Whether the application wrote to a relation after the first query read it and before the last did. A
+/// write to a place that is not known may have been to any table that can be written in place.
+fn is_written_between(found: &Found, identity: &str, format: Format, seen: &[&Seen]) -> bool {
     let (Some(first), Some(last)) = (seen.first(), seen.last()) else { return false };
     let here = place(identity.split_once(' ').map_or(identity, |(_, place)| place));
-    found.written.iter().any(|(target, at)| {
-        let is_here =
-            !target.is_empty() && (here.starts_with(target.as_str()) || here.ends_with(target.as_str()));
-        is_here && *at >= first.start_ms && *at <= last.start_ms
+    let is_mutable =
+        matches!(format, Format::Delta | Format::Iceberg | Format::Hudi | Format::Jdbc | Format::Hive);
+    found.written.iter().filter(|(_, at)| *at >= first.start_ms && *at <= last.start_ms).any(|(target, _)| {
+        match target.as_deref() {
+            None | Some("") => is_mutable,
+            Some(target) => here.starts_with(target) || here.ends_with(target),
+        }
     })
 }
 
@@ -282,10 +338,9 @@ fn composite(
 ) -> bool {
     let Some(view) = context.sql_view(seen[0].execution) else { return false };
     let sources = crate::plan::stage_ops::scans_below(&view, seen[0].node);
-    let is_stale = sources
-        .iter()
-        .filter_map(|scan| scan.identity())
-        .any(|identity| is_written_between(found, &identity, seen));
+    let is_stale = sources.iter().any(|scan| {
+        scan.identity().is_some_and(|identity| is_written_between(found, &identity, scan.format, seen))
+    });
     let (again, first_ms) = parts(context, seen, |view, node| price::subtree(view, node));
     let places = price::places(&again);
     if is_stale || is_immaterial(context, &places) {
@@ -304,20 +359,37 @@ fn composite(
         .change(Change::code("persist", format!("persist the result of the {operators} operators{of}")));
     claim.variant = Some("composite");
     claim.subject = format!("{hash:016x}");
-    claim.confidence =
-        if seen.iter().all(|seen| seen.rows.is_some()) { Confidence::High } else { Confidence::Medium };
+    let is_equal = seen.iter().all(|other| other.hash == seen[0].hash);
+    claim.confidence = if is_equal && seen.iter().all(|seen| seen.rows.is_some()) {
+        Confidence::High
+    } else {
+        Confidence::Medium
+    };
     priced(context, &mut claim, again, first_ms);
+    // A query that is simply run again, in a loop or to look at its result, is a fact: what would be
+    // kept is its result, and whether the program may do so is not in the log.
+    if is_equal && seen.iter().all(|seen| seen.is_query) {
+        claim.title = format!("The same query{of} runs {} times", seen.len());
+        claim.recommendation.text =
+            "If the program does not need to ask again, keep the result of the first run.".to_owned();
+        claim.severity = Some(Severity::Info);
+        claim.worth = Worth::None;
+    }
     sink.claim(claim);
     true
 }
 
-fn relation(
+fn claim_relation(
     context: &Context<'_>,
-    (identity, label, bytes): (&str, &str, i64),
+    (identity, relation): (&str, &Relation),
     seen: &[&Seen],
     sink: &mut Sink,
 ) {
-    let (again, first_ms) = parts(context, seen, |_, node| BTreeSet::from([node]));
+    let (label, bytes) = (relation.label.as_str(), relation.bytes);
+    let (mut again, first_ms) = parts(context, seen, |_, node| BTreeSet::from([node]));
+    if relation.format.is_columnar() {
+        again.iter_mut().for_each(|part| part.share *= context.get(&COLUMNAR_GAIN));
+    }
     if is_immaterial(context, &price::places(&again)) {
         return;
     }
@@ -338,7 +410,7 @@ fn new_claim(seen: &[&Seen], title: String) -> Claim {
     let ids: Vec<u64> = seen.iter().map(|seen| seen.execution).collect();
     let scope = Scope { sql_id: ids.first().copied(), ..Scope::default() };
     let mut claim = Claim::new(KIND, scope, title)
-        .evidence("executions", count_text(ids.len() as i64))
+        .evidence("executions", ids.len())
         .evidence("sql_ids", ids.iter().take(20).copied().collect::<Vec<u64>>());
     claim.nature = Nature::Code;
     claim.validate = "Compare the queries' plans: they must read the same state of the data; with the copy in place they show InMemoryTableScan and the storage page shows it whole in memory.".to_owned();

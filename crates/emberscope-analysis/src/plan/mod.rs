@@ -187,7 +187,7 @@ fn class_of(name: &str) -> OperatorClass {
         OperatorClass::Broadcast
     } else if has("Exchange") || has("AQEShuffleRead") || has("ShuffleQueryStage") {
         OperatorClass::Shuffle
-    } else if has("InMemoryTableScan") {
+    } else if has("InMemoryTableScan") || has("In-memory table") {
         OperatorClass::Cache
     } else if has("Scan") {
         OperatorClass::Scan

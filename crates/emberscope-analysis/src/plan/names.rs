@@ -23,6 +23,11 @@ pub fn keeps_rows(name: &str) -> bool {
         || name.contains("Exchange")
 }
 
+/// Whether an operator's expressions call code that Spark does not know, so that a row may cost anything.
+pub fn calls_foreign_code(detail: &str) -> bool {
+    ["UDF(", "reflect(", "java_method("].iter().any(|call| detail.contains(call))
+}
+
 /// How Python code is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PythonKind {

@@ -92,6 +92,8 @@ pub struct Scan {
     pub location: Option<String>,
     /// Columns it gives, partition columns included; as far as the log names them.
     pub columns: Vec<String>,
+    /// Columns beside them, of which Spark says only how many there are.
+    pub more_columns: u32,
     /// Filters on partition columns.
     pub partition_filters: Vec<String>,
     /// Filters on columns of the files, as Spark's expressions.
@@ -196,6 +198,7 @@ pub fn scan(view: &SqlView<'_>, node: u32) -> Option<Scan> {
         relation: None,
         location: location_text.as_deref().and_then(first_path),
         columns: columns(&it.detail),
+        more_columns: more_columns(&it.detail),
         partition_filters: filters("PartitionFilters"),
         data_filters: filters("DataFilters"),
         pushed_filters: filters("PushedFilters"),
@@ -291,6 +294,12 @@ fn columns(detail: &str) -> Vec<String> {
     };
     let Some((inside, _)) = bracketed(&detail[open..]) else { return Vec::new() };
     split_top(inside, ',').into_iter().filter(|column| !is_cut(column)).map(without_ids).collect()
+}
+
+/// The number in `[a#1, b#2, ... 76 more fields]`.
+fn more_columns(detail: &str) -> u32 {
+    let more = || detail.split(" more fields").next()?.rsplit("... ").next()?.parse().ok();
+    if detail.contains(" more fields") { more().unwrap_or(0) } else { 0 }
 }
 
 fn iceberg_filters(detail: &str) -> Vec<String> {

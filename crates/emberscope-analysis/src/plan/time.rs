@@ -4,7 +4,8 @@
 //! time`, `shuffle write time`, `fetch wait time`, `time to build hash map`, and, in Spark 4, `time to run
 //! Python workers`. Before that, Python's time is what the task thread spent neither on the CPU nor
 //! collecting, fetching or writing: it waited for Python. The rest of the run time is dealt out over the
-//! other operators by the rows that went in and came out of each, as if a row cost the same everywhere.
+//! other operators by the rows that went in and came out of each, as if a row cost the same everywhere,
+//! and ten times as much where a function of the program is called.
 //! Durations of code generation and `time in aggregation build` include their children and are not used.
 
 use super::exchange::exchange;
@@ -35,6 +36,9 @@ pub struct OperatorTime {
     /// How it was found.
     pub method: TimeMethod,
 }
+
+/// What a row weighs where a function of the program is called.
+const FOREIGN_CODE: f64 = 10.0;
 
 /// Metrics that time an operator alone.
 const TIMERS: &[&str] = &[
@@ -141,6 +145,7 @@ fn rows_through(view: &SqlView<'_>, node: u32) -> f64 {
     if exchange(view, node).is_some() {
         return rows::rows_into(view, node).unwrap_or(0) as f64;
     }
+    let factor = if names::calls_foreign_code(&it.detail) { FOREIGN_CODE } else { 1.0 };
     let incoming: i64 = it.children.iter().filter_map(|child| rows::rows_into(view, *child)).sum();
-    (incoming + rows::rows_into(view, node).unwrap_or(0)) as f64
+    (incoming + rows::rows_into(view, node).unwrap_or(0)) as f64 * factor
 }

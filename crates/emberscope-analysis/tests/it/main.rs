@@ -7,3 +7,4 @@ mod eight_rules;
 mod made;
 mod replay;
 mod validation;
+mod plan;

@@ -38,7 +38,8 @@ pub static DUPLICATE_SUBTREE: Detector = Detector {
     what: "Two or more parts of one query's final plan read the same data and do the same with it, and all of them \
 ran. Parts are compared by a fingerprint of operators, arguments and literals without the ids that Spark gives \
 attributes and expressions; wrappers such as code generation and query stages are looked through. What Spark \
-itself reused (`ReusedExchange`, reused subqueries, cached data) ran once and is not reported.",
+itself reused (`ReusedExchange`, reused subqueries, cached data) ran once and is not reported, nor is what Spark repeats \
+on purpose to make a Bloom filter for a join.",
     rule: "Subtrees of at least `duplicate_min_operators` operators with equal fingerprints, every text in them whole \
 (not cut by Spark), every leaf naming what it reads, no random expressions, equal measured row counts, and tasks \
 of their own. The largest repeated subtree counts; repeats inside it do not count again.",
@@ -68,7 +69,8 @@ fn check(context: &Context<'_>, view: &SqlView<'_>, sink: &mut Sink) {
     let prints = fingerprints(view);
     let mut covered: BTreeSet<u32> = BTreeSet::new();
     for group in groups(context, view, &prints) {
-        let nodes: Vec<u32> = group.nodes.into_iter().filter(|node| !covered.contains(node)).collect();
+        let own = |node: &u32| !covered.contains(node) && !feeds_bloom_filter(view, *node);
+        let nodes: Vec<u32> = group.nodes.into_iter().filter(own).collect();
         if nodes.len() < 2 {
             continue;
         }
@@ -81,6 +83,18 @@ fn check(context: &Context<'_>, view: &SqlView<'_>, sink: &mut Sink) {
     }
 }
 
+/// Whether a node computes a Bloom filter that Spark itself added to spare rows of a join.
+fn feeds_bloom_filter(view: &SqlView<'_>, node: u32) -> bool {
+    let mut at = Some(node);
+    while let Some(it) = at.and_then(|at| view.nodes.get(at as usize)) {
+        if it.detail.contains("bloom_filter_agg(") {
+            return true;
+        }
+        at = it.parent;
+    }
+    false
+}
+
 /// Subtrees by fingerprint, the largest first.
 fn groups(context: &Context<'_>, view: &SqlView<'_>, prints: &[Fingerprint]) -> Vec<Group> {
     let mut by_hash: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
@@ -89,6 +103,7 @@ fn groups(context: &Context<'_>, view: &SqlView<'_>, prints: &[Fingerprint]) -> 
         let counts = print.is_whole
             && print.is_anchored
             && f64::from(print.operators) >= context.get(&MIN_OPERATORS)
+            && print.is_costly
             && !it.in_cached_plan
             && !is_transparent(&it.name);
         if counts {

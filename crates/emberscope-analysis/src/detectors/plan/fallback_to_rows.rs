@@ -13,6 +13,8 @@ const KIND: &str = "fallbackToRows";
 
 const MIN_SCAN_SHARE: Threshold =
     threshold("fallback_min_scan_share", 0.1, "Share of its stage's time that a scan by rows must take.");
+const MIN_ROWS: Threshold =
+    threshold("fallback_min_rows", 100_000.0, "Rows that the scan must give to be looked at.");
 const BATCH_GAIN: Threshold = threshold(
     "fallback_batch_gain",
     0.6,
@@ -27,12 +29,12 @@ pub static FALLBACK_TO_ROWS: Detector = Detector {
         name: KIND,
         what: "Work that could be done on column batches is done row by row.",
     }],
-    thresholds: &[MIN_SCAN_SHARE, BATCH_GAIN],
+    thresholds: &[MIN_SCAN_SHARE, MIN_ROWS, BATCH_GAIN],
     checks: &[Check::Sql(check)],
     what: "A Parquet or ORC scan read row by row (`Batched: false`) where Spark has a vectorised reader; or, with a native \
 engine (Photon, RAPIDS, Gluten, Comet), operators of a query ran in Spark's own engine, with a conversion between columns \
 and rows at each border.",
-    rule: "A Parquet or ORC scan that is not batched and takes at least `fallback_min_scan_share` of its stage's time; or a \
+    rule: "A Parquet or ORC scan that is not batched gives at least `fallback_min_rows` rows and takes at least `fallback_min_scan_share` of its stage's time; or a \
 final plan that has operators of a native engine and of Spark, with at least one conversion between them.",
     why: "The vectorised reader decodes thousands of values of a column at once; by rows every value passes through several \
 virtual calls. At each border of a native engine all rows are copied and converted.",
@@ -54,9 +56,14 @@ fn check(context: &Context<'_>, view: &SqlView<'_>, sink: &mut Sink) {
         check_native(context, view, sink);
         return;
     }
+    // What such an engine ran bears other names; a plan without any is not known to be Spark's own.
+    if context.is_native {
+        return;
+    }
     for scan in scans(view) {
         let has_reader = matches!(scan.format, Format::Parquet | Format::Orc | Format::Delta);
-        if has_reader && scan.is_batched == Some(false) && !scan.is_bookkeeping {
+        let has_rows = scan.rows.is_some_and(|rows| rows as f64 >= context.get(&MIN_ROWS));
+        if has_reader && has_rows && scan.is_batched == Some(false) && !scan.is_bookkeeping {
             check_scan(context, view, &scan, sink);
         }
     }
@@ -73,9 +80,10 @@ fn check_scan(context: &Context<'_>, view: &SqlView<'_>, scan: &Scan, sink: &mut
     let reader = if scan.format == Format::Orc { "orc" } else { "parquet" };
     let switch = format!("spark.sql.{reader}.enableVectorizedReader");
     let is_off = conf.bool(&switch) == Some(false);
-    let schema = scan.read_schema.as_deref().unwrap_or("");
+    let it = &view.nodes[scan.node as usize];
+    let schema = if it.metadata.is_empty() { &it.detail } else { &it.metadata };
     let is_nested = ["array<", "map<", ":struct<"].iter().any(|kind| schema.contains(kind));
-    let fields = scan.columns.len();
+    let fields = scan.columns.len() + scan.more_columns as usize;
     let nested_key = format!("spark.sql.{reader}.enableNestedColumnVectorizedReader");
     let (advice, change) = if is_off {
         (

@@ -72,6 +72,9 @@ fn check_scan(context: &Context<'_>, view: &SqlView<'_>, scan: &Scan, sink: &mut
         return;
     }
     let condition = without_ids(view.nodes[filter as usize].detail.trim_start_matches("Filter "));
+    if !has_condition(&condition) {
+        return;
+    }
     let is_jdbc = scan.format == Format::Jdbc;
     let mut claim = Claim::new(
         KIND,
@@ -104,6 +107,18 @@ fn check_scan(context: &Context<'_>, view: &SqlView<'_>, scan: &Scan, sink: &mut
     sink.claim(claim);
 }
 
+/// Whether a filter has a condition that the query asked for: null checks, and the Bloom filters that
+/// Spark derives from joins while it runs, are none.
+fn has_condition(filter: &str) -> bool {
+    let own = |part: &str| {
+        let part = part.trim_start_matches(['(', ' ']);
+        !part.starts_with("isnotnull(")
+            && !part.starts_with("might_contain(")
+            && !part.starts_with("dynamicpruning")
+    };
+    filter.split(" AND ").any(own)
+}
+
 /// Whether a pushed filter spares rows: null checks do not, and a database says by `*` what it applies.
 fn does_skip(filter: &str, format: Format) -> bool {
     let applied = filter.strip_prefix('*');
@@ -117,6 +132,14 @@ fn does_skip(filter: &str, format: Format) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn conditions_of_the_query() {
+        assert!(!has_condition(
+            "((isnotnull(a) AND isnotnull(b)) AND might_contain(Subquery subquery, , cast(b as bigint)))"
+        ));
+        assert!(has_condition("(isnotnull(id) AND (cast(id as string) = 7))"));
+    }
 
     #[test]
     fn filters_that_spare_rows() {

@@ -16,6 +16,11 @@ const KIND: &str = "pythonUdf";
 
 const MIN_SHARE: Threshold =
     threshold("python_min_share", 0.25, "Share of its stages' run time that Python must take.");
+const MIN_ROWS: Threshold = threshold(
+    "python_min_rows",
+    10_000.0,
+    "Rows that must go through Python. With fewer, its time is that of starting workers.",
+);
 const ARROW_GAIN: Threshold = threshold(
     "python_arrow_gain",
     0.4,
@@ -23,7 +28,7 @@ const ARROW_GAIN: Threshold = threshold(
 );
 const BUILTIN_GAIN: Threshold = threshold(
     "python_builtin_gain",
-    0.9,
+    0.6,
     "Share of Python's time that a built-in function is taken to save at most.",
 );
 
@@ -35,12 +40,12 @@ pub static PYTHON_UDF: Detector = Detector {
         name: KIND,
         what: "A Python function is called row by row and takes a good part of its stages' time.",
     }],
-    thresholds: &[MIN_SHARE, ARROW_GAIN, BUILTIN_GAIN],
+    thresholds: &[MIN_SHARE, MIN_ROWS, ARROW_GAIN, BUILTIN_GAIN],
     checks: &[Check::Sql(check)],
     what: "A `BatchEvalPython` operator handed every row, pickled, to a Python worker and back, and its stages spent a good \
 part of their time waiting for that. Functions that already take Arrow batches (pandas UDFs, `mapInPandas`) are not \
 reported: there is nothing to switch.",
-    rule: "Python takes at least `python_min_share` of the run time of its stages: by Spark 4's own metric (`time to run Python \
+    rule: "At least `python_min_rows` rows go through Python, and it takes at least `python_min_share` of the run time of its stages: by Spark 4's own metric (`time to run Python \
 workers`), before that by what the task threads spent neither on the CPU nor collecting, fetching or writing. CPU time of \
 tasks does not hold Python's.",
     why: "Every row is converted, pickled, sent through a pipe, unpickled, computed by the interpreter, and sent back. The \
@@ -82,9 +87,12 @@ fn check_node(context: &Context<'_>, view: &SqlView<'_>, node: u32, sink: &mut S
     if run_ms == 0 || share < context.get(&MIN_SHARE) || is_immaterial(context, &places) {
         return;
     }
+    let rows = it.children.first().and_then(|child| rows_into(view, *child));
+    if rows.is_some_and(|rows| (rows as f64) < context.get(&MIN_ROWS)) {
+        return;
+    }
     let functions = functions(&it.detail);
     let name = functions.first().cloned().unwrap_or_else(|| "A Python function".to_owned());
-    let rows = it.children.first().and_then(|child| rows_into(view, *child));
     let conf = conf(context, view);
     let switch = (conf.version() >= Version(3, 5))
         .then(|| conf.propose("spark.sql.execution.pythonUDF.arrow.enabled", "true"))

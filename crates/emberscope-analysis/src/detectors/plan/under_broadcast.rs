@@ -25,6 +25,11 @@ const LARGE_BYTES: Threshold = threshold(
     512.0 * 1048576.0,
     "Measured size up to which a side may be broadcast where the other one is very much larger, bytes.",
 );
+const MIN_LARGE_BYTES: Threshold = threshold(
+    "under_broadcast_min_large_bytes",
+    1048576.0,
+    "Size that the larger side must have: less is shuffled in no time, bytes.",
+);
 const RATIO: Threshold =
     threshold("under_broadcast_ratio", 4.0, "How many times as large the other side must be.");
 const LARGE_RATIO: Threshold = threshold(
@@ -51,7 +56,7 @@ pub static UNDER_BROADCAST: Detector = Detector {
         name: KIND,
         what: "A join shuffles both sides although one is small enough to send to all executors.",
     }],
-    thresholds: &[SMALL_BYTES, LARGE_BYTES, RATIO, LARGE_RATIO, MEMORY_SHARE, EXPANSION],
+    thresholds: &[SMALL_BYTES, LARGE_BYTES, MIN_LARGE_BYTES, RATIO, LARGE_RATIO, MEMORY_SHARE, EXPANSION],
     checks: &[Check::Sql(check)],
     what: "A sort-merge or shuffled hash join shuffled both sides, and the measured `data size` of one side's exchange \
 is small: a broadcast join would leave the large side where it is. Also reported is a join that adaptive execution \
@@ -59,7 +64,7 @@ turned into a broadcast join only after it had shuffled the large side: a hint s
     rule: "One side that the join type lets be broadcast (not the outer side of an outer join, no side of a full outer \
 join) measures up to `under_broadcast_small_bytes` and the other at least `under_broadcast_ratio` times as much; or up to \
 `under_broadcast_large_bytes` and `under_broadcast_large_ratio` times. Hashed, `under_broadcast_expansion` times as large, \
-it must fit into `under_broadcast_memory_share` of the memory of an executor and of the driver. Sizes are those of the \
+it must fit into `under_broadcast_memory_share` of the memory of an executor and of the driver. The other side has at least `under_broadcast_min_large_bytes`. Sizes are those of the \
 rows in the exchange, which adaptive execution goes by too, never the input bytes of scans.",
     why: "The shuffle writes every row of the large side, sends it over the network, reads it, and (sort-merge) sorts it, \
 only to bring it next to a few rows. It also makes skew: all rows of a hot key meet in one task, while a broadcast join \
@@ -131,7 +136,7 @@ fn check(context: &Context<'_>, view: &SqlView<'_>, sink: &mut Sink) {
             Strategy::BroadcastHash => late(view, &join),
             Strategy::NestedLoop | Strategy::Cartesian => None,
         };
-        if let Some(case) = case {
+        if let Some(case) = case.filter(|case| case.large_bytes as f64 >= context.get(&MIN_LARGE_BYTES)) {
             claim(context, view, &conf, &case, sink);
         }
     }
