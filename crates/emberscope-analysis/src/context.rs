@@ -111,6 +111,8 @@ pub struct Context<'r> {
     pub is_local: bool,
     thresholds: &'r Thresholds,
     plans: PlanCache<'r>,
+    /// Filled by [`crate::capacity::capacity`], which several detectors ask.
+    pub(crate) capacity: std::sync::OnceLock<Option<crate::capacity::Capacity>>,
 }
 
 impl<'r> Context<'r> {
@@ -135,6 +137,7 @@ impl<'r> Context<'r> {
                 .any(|executor| executor.id == "driver" && executor.cores.is_some()),
             thresholds,
             plans: PlanCache::default(),
+            capacity: std::sync::OnceLock::new(),
         };
         context.allocated_core_ms = context.available_core_ms(start_ms, end_ms);
         context.stages = crate::parallel::map(&run.stages, |position, stage| {
