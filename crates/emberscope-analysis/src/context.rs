@@ -117,6 +117,8 @@ pub struct Context<'r> {
     pub result_lag_ms: BTreeMap<String, i64>,
     /// When each executor (number of the string table) saw its first task end: until then its code is cold.
     warm_from: BTreeMap<u32, i64>,
+    /// Filled by [`crate::capacity::capacity`], which several detectors ask.
+    pub(crate) capacity: std::sync::OnceLock<Option<crate::capacity::Capacity>>,
 }
 
 impl<'r> Context<'r> {
@@ -143,6 +145,7 @@ impl<'r> Context<'r> {
             plans: PlanCache::default(),
             result_lag_ms: occupancy(run).result_lag_ms,
             warm_from: BTreeMap::new(),
+            capacity: std::sync::OnceLock::new(),
         };
         context.allocated_core_ms = context.available_core_ms(start_ms, end_ms);
         context.stages = crate::parallel::map(&run.stages, |position, stage| {

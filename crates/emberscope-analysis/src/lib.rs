@@ -4,6 +4,7 @@
 //! input or output, no clock, no randomness; the same run gives the same diagnosis.
 
 pub mod attribution;
+pub mod capacity;
 pub mod config;
 pub mod context;
 pub mod detector;

@@ -5,6 +5,7 @@ mod table;
 mod value;
 
 pub use keys::{ConfKey, KEYS, key};
+pub(crate) use value::is_same;
 pub use value::{parse_bool, parse_bytes, parse_ms};
 
 use crate::finding::{Change, ChangeKind};

@@ -1,7 +1,21 @@
 //! All detectors, one file each. To add one, write its file and name it in [`DETECTORS`].
 
+mod app_words;
 pub mod caching_opportunity;
+pub mod cfg;
+pub mod chrn;
+pub mod cold;
+pub mod cstor;
+pub mod drift;
+pub mod driver;
+pub mod incmp;
+pub mod jobs;
+pub mod local;
+pub mod mem;
 pub mod plan;
+pub mod sched;
+pub mod stream;
+pub mod util;
 
 use crate::detector::Detector;
 
@@ -51,4 +65,17 @@ pub const DETECTORS: &[&Detector] = &[
     &plan::python_udf::PYTHON_UDF,
     &plan::fallback_to_rows::FALLBACK_TO_ROWS,
     &plan::huge_plan::HUGE_PLAN,
+    &cold::COLD,
+    &sched::SCHED,
+    &driver::DRIVER,
+    &util::UTIL,
+    &mem::MEM,
+    &chrn::CHRN,
+    &cstor::CSTOR,
+    &local::LOCAL,
+    &jobs::JOBS,
+    &incmp::INCMP,
+    &cfg::CFG,
+    &stream::STREAM,
+    &drift::DRIFT,
 ];

@@ -56,6 +56,12 @@ impl MadeTask {
         self
     }
 
+    /// On an executor, counted from 1.
+    pub(crate) fn on(mut self, executor: usize) -> Self {
+        self.executor = Some(executor);
+        self
+    }
+
     /// With shuffle read bytes (local) and records.
     pub(crate) fn shuffle_read(self, bytes: i64, records: i64) -> Self {
         self.with(json!({"Shuffle Read Metrics": {"Remote Blocks Fetched": 0, "Local Blocks Fetched": 1,
@@ -85,7 +91,8 @@ pub(crate) struct Made {
     next_job: u32,
     next_task: i64,
     end: bool,
-    slots_from: i64,
+    /// No task is launched before it.
+    pub(crate) slots_from: i64,
 }
 
 /// When made runs start.
@@ -116,7 +123,7 @@ impl Made {
             next_job: 0,
             next_task: 0,
             end: true,
-            slots_from: 0,
+            slots_from: START,
         }
     }
 
@@ -141,6 +148,20 @@ impl Made {
     /// Leaves out the application's end.
     pub(crate) fn without_end(&mut self) -> &mut Self {
         self.end = false;
+        self
+    }
+
+    /// Executor `id`, counted from 1, comes at a time of its own, and goes at another one for a reason.
+    pub(crate) fn executor(&mut self, id: usize, added: i64, removed: Option<(i64, &str)>) -> &mut Self {
+        let cores = self.cores;
+        self.line(
+            json!({"Event": "SparkListenerExecutorAdded", "Timestamp": added, "Executor ID": id.to_string(),
+            "Executor Info": {"Host": format!("h{id}"), "Total Cores": cores, "Log Urls": {}}}),
+        );
+        if let Some((time, reason)) = removed {
+            self.line(json!({"Event": "SparkListenerExecutorRemoved", "Timestamp": time,
+                "Executor ID": id.to_string(), "Removed Reason": reason}));
+        }
         self
     }
 
@@ -195,9 +216,9 @@ impl Made {
     }
 
     fn tasks(&mut self, stage: u32, tasks: &[MadeTask]) -> i64 {
-        let mut free: Vec<(i64, usize)> = (0..self.executors * self.cores)
-            .map(|slot| ((self.now + 10).max(self.slots_from), slot % self.executors + 1))
-            .collect();
+        let from = (self.now + 10).max(self.slots_from);
+        let mut free: Vec<(i64, usize)> =
+            (0..self.executors * self.cores).map(|slot| (from, slot % self.executors + 1)).collect();
         let mut end = self.now;
         for (index, task) in tasks.iter().enumerate() {
             free.sort_unstable();
