@@ -3,6 +3,7 @@
 //! Takes a [`Run`](emberscope_model::run::Run), gives a [`Diagnosis`](diagnosis::Diagnosis). Pure: no
 //! input or output, no clock, no randomness; the same run gives the same diagnosis.
 
+pub mod cause;
 pub mod config;
 pub mod context;
 pub mod detector;

@@ -100,7 +100,7 @@ task takes most of the stage while other cores idle; this tells what the tail co
     rule: "*lowParallelism*: most tasks at one time are below `busy_share` of the free cores (cores of the \
 executors that lived while the stage ran, minus what other stages used); the stage ran for `least_ms` and \
 `least_share` of the run; its tasks spent `work_share` of their time running, and if all of them were the first on their executors it ran `cold_ms` longer than that. Stages that read a single-partition shuffle, take the \
-first rows or infer a schema are left out. *dataExplosion*: at least `explosion_records` records written, \
+first rows, infer a schema, repeat lost tasks or have a barrier are left out. *dataExplosion*: at least `explosion_records` records written, \
 `explosion_ratio` times those read. *taskStageSkew*: a tail (see `STRAG`) whose longest task takes `longest_ratio` times the median and `longest_share` of \
 the stage and leaves `idle_share` of the run's core-time idle.",
     why: "Cores without a task are paid for and do nothing, and the stage takes as long as its work divided by the few \
@@ -120,7 +120,9 @@ fn low_parallelism(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink)
     let digest = view.digest;
     let running = digest.running_ms();
     let least = context.get(&LEAST_MS).max(context.get(&LEAST_SHARE) * context.wall_ms.unwrap_or(0) as f64);
-    if (running as f64) < least || digest.useful == 0 || context.is_immaterial(running) {
+    // A repeated attempt runs what is missing, and a barrier stage as many tasks as it was told to.
+    let is_set = view.stage.attempt > 0 || view.stage.is_barrier;
+    if (running as f64) < least || digest.useful == 0 || is_set || context.is_immaterial(running) {
         return;
     }
     let width = digest.peak_concurrency.max(1);

@@ -160,3 +160,16 @@ fn long_even_stages_are_slow_only_if_nothing_else_is_wrong() {
     assert_eq!(stage(json!({"Memory Bytes Spilled": 1_000_000})), 0);
     assert_eq!(stage(json!({"JVM GC Time": 100_000})), 0);
 }
+
+#[test]
+fn files_that_cannot_be_cut() {
+    let plan = exchange("hashpartitioning(a#1, 8)", 10, &node("Scan csv", "FileScan csv [a#1]", 1, &[]));
+    for (bytes, key) in [(900 << 20, "input files"), (100 << 20, "spark.sql.files.maxPartitionBytes")] {
+        let mut only = task(20_000).input(bytes, 100_000);
+        only.updates = vec![(1, 100_000)];
+        let sink = said(&sql(&plan, vec![only]).run(), "SHAPE");
+        let [claim] = of_kind(&sink, "stageShape")[..] else { panic!("{sink:?}") };
+        let [change] = &claim.recommendation.changes[..] else { panic!("{claim:?}") };
+        assert_eq!(change.key, key);
+    }
+}
