@@ -1,4 +1,5 @@
 //! Diagnoses of real and made-up runs.
+#![allow(clippy::unwrap_used)]
 
 mod app_audit;
 mod app_capacity;
@@ -8,7 +9,12 @@ mod attribution;
 mod checks;
 mod config_keys;
 mod eight_rules;
+mod lost_work;
 mod made;
 mod plan;
 mod replay;
 mod validation;
+mod memory;
+mod shapes;
+mod stage_detectors;
+mod tails;
