@@ -2,3 +2,4 @@
 
 mod made;
 mod plan;
+mod plan_detectors;
