@@ -18,3 +18,4 @@ mod memory;
 mod shapes;
 mod stage_detectors;
 mod tails;
+mod plan_detectors;

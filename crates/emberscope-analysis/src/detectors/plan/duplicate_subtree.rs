@@ -25,6 +25,12 @@ const CACHE_READ_SHARE: Threshold = threshold(
     "Share of the time of a repeated part that reading a kept copy is taken to need, in the pessimistic estimate.",
 );
 
+const COLUMNAR_GAIN: Threshold = threshold(
+    "duplicate_columnar_gain",
+    0.5,
+    "Share of its time that a cached copy saves at most where a repeated part only reads and filters columnar files.",
+);
+
 /// The same work twice within one query.
 pub static DUPLICATE_SUBTREE: Detector = Detector {
     tag: TAG,
@@ -33,7 +39,7 @@ pub static DUPLICATE_SUBTREE: Detector = Detector {
         name: KIND,
         what: "A query computes the same intermediate result several times.",
     }],
-    thresholds: &[MIN_OPERATORS, CACHE_READ_SHARE],
+    thresholds: &[MIN_OPERATORS, CACHE_READ_SHARE, COLUMNAR_GAIN],
     checks: &[Check::Sql(check)],
     what: "Two or more parts of one query's final plan read the same data and do the same with it, and all of them \
 ran. Parts are compared by a fingerprint of operators, arguments and literals without the ids that Spark gives \
@@ -53,7 +59,8 @@ Spark inlines it, unless its body is not deterministic. Where both sides differ 
 the same columns in both lets Spark reuse the exchange by itself. If `spark.sql.exchange.reuse` was switched off, \
 switch it on.",
     limits: "A cached copy costs memory and the time to write it; the pessimistic estimate allows for that with \
-`duplicate_cache_read_share`. Plans whose texts Spark cut (`... 12 more fields`) are not compared; raise \
+`duplicate_cache_read_share`. Where the part only reads and filters columnar files, a copy saves \
+`duplicate_columnar_gain` of it at most, and perhaps nothing. Plans whose texts Spark cut (`... 12 more fields`) are not compared; raise \
 `spark.sql.debug.maxToStringFields` to have them checked.",
 };
 
@@ -206,8 +213,14 @@ they hand on, select the same ones, so that Spark reuses the exchange."
 they are not the same; after the change the plan shows `ReusedExchange` or `InMemoryTableScan` and the stages are gone."
         .to_owned();
     claim.core_ms = Some(price::core_ms(context, &again));
-    claim.worth =
-        Worth::Replay { low: price::without(&again, 1.0 - read_share), high: price::without(&again, 1.0) };
+    let is_read_only = !print.is_heavy
+        && scans_below(view, nodes[0]).iter().all(|scan| scan.format.is_columnar())
+        && read_share > 0.0;
+    claim.worth = if is_read_only {
+        Worth::Replay { low: Vec::new(), high: price::without(&again, context.get(&COLUMNAR_GAIN)) }
+    } else {
+        Worth::Replay { low: price::without(&again, 1.0 - read_share), high: price::without(&again, 1.0) }
+    };
     claim.stages = places;
     sink.claim(claim);
 }
