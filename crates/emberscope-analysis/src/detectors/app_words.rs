@@ -34,7 +34,13 @@ pub(crate) fn size(bytes: i64) -> String {
 /// `42 %`.
 pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
-    if percent > 0.0 && percent < 1.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+    if percent > 0.0 && percent < 0.1 {
+        "less than 0.1 %".to_owned()
+    } else if percent > 0.0 && percent < 1.0 {
+        format!("{percent:.1} %")
+    } else {
+        format!("{percent:.0} %")
+    }
 }
 
 /// `1 executor`, `8 executors`.
@@ -68,6 +74,7 @@ mod tests {
         }
         assert_eq!((size(1536 << 20), size(3)), ("1.5 GiB".to_owned(), "3 B".to_owned()));
         assert_eq!((percent(0.42), percent(0.004)), ("42 %".to_owned(), "0.4 %".to_owned()));
+        assert_eq!(percent(0.0001), "less than 0.1 %");
         assert_eq!(count(1, "stage"), "1 stage");
     }
 }

@@ -15,6 +15,14 @@ const MIN_WAIT_MS: Threshold = Threshold {
     doc: "Wait of a stage from which it is reported.",
 };
 
+const DRIVER_WAIT_MS: Threshold = Threshold {
+    tag: "SCHED",
+    name: "min_driver_wait_ms",
+    default: 5_000.0,
+    doc: "Wait from which a driver that took long is reported; the run's first stage, which meets a JVM without compiled \
+          code, is left out.",
+};
+
 const BUSY_SHARE: Threshold = Threshold {
     tag: "SCHED",
     name: "busy_share",
@@ -37,7 +45,7 @@ pub static SCHED: Detector = Detector {
         name: "schedulingWait",
         what: "A stage's tasks waited to be launched: behind other jobs, for a local core, or for the driver.",
     }],
-    thresholds: &[MIN_WAIT_MS, BUSY_SHARE, LOCALITY_SHARE],
+    thresholds: &[MIN_WAIT_MS, DRIVER_WAIT_MS, BUSY_SHARE, LOCALITY_SHARE],
     checks: &[Check::Stage(check)],
     what: "A stage was submitted, executors were there, and its tasks did not start. The evidence names one of three \
            causes:\n\n* `queue`: tasks of other jobs held the cores. First-in-first-out scheduling gives the oldest job \
@@ -49,7 +57,7 @@ pub static SCHED: Detector = Detector {
            `queue`: other stages, of other queries, held at least `busy_share` of the cores during the wait. \
            `locality`: between first and last launch cores stood free for `min_wait_ms` (idle core-time over cores), and \
            at least `locality_tasks_share` of the tasks were launched off their data after the locality wait. `driver`: \
-           else.",
+           else, from `min_driver_wait_ms` on, and not for the first stage of the run.",
     why: "Wall time in which a stage waits is added to its query. Queueing moves time between jobs and costs the run as a \
           whole nothing; locality waits and a slow driver do.",
     fix: "For queueing, give jobs pools of their own and share fairly; for locality waits on storage that has no \
@@ -93,6 +101,10 @@ fn before_first_launch(ctx: &Context<'_>, view: &StageView<'_>, submitted: i64, 
     if busy >= ctx.get(&BUSY_SHARE) {
         let (job, own) = blocking_job(ctx, view, submitted, first)?;
         return (!own).then(|| queue_claim(ctx, view, waited, busy, job));
+    }
+    let is_first = ctx.run.stages.iter().all(|stage| stage.submitted_ms.is_none_or(|time| time >= submitted));
+    if is_first || (waited as f64) < ctx.get(&DRIVER_WAIT_MS) {
+        return None;
     }
     let title = format!(
         "Stage {} waited {} for its first task while {} of the cores were free",
