@@ -122,8 +122,8 @@ impl ChunkWriter {
 }
 
 /// A column found in a chunk.
-struct ColumnView<'a> {
-    key: u32,
+pub(crate) struct ColumnView<'a> {
+    pub(crate) key: u32,
     bitmap: Option<&'a [u8]>,
     base: i64,
     width: u32,
@@ -152,7 +152,7 @@ impl ColumnView<'_> {
         self.base.wrapping_add(value as i64)
     }
 
-    fn for_each(&self, rows: usize, mut each: impl FnMut(usize, i64)) {
+    pub(crate) fn for_each(&self, rows: usize, mut each: impl FnMut(usize, i64)) {
         match self.bitmap {
             None => (0..rows).for_each(|row| each(row, self.value(row))),
             Some(bitmap) => {
@@ -179,7 +179,7 @@ impl PackedChunk {
         self.bytes.len() + size_of::<Self>()
     }
 
-    fn columns(&self) -> impl Iterator<Item = ColumnView<'_>> {
+    pub(crate) fn columns(&self) -> impl Iterator<Item = ColumnView<'_>> {
         let bytes = &self.bytes[..];
         let end = bytes.len() - PADDING;
         let bitmap_len = self.rows().div_ceil(8);

@@ -157,6 +157,9 @@ pub struct SqlMetric {
     pub total: Option<i64>,
 }
 
+/// Totals of metrics by accumulator; those that were never updated are left out.
+pub type MetricTotals = FxHashMap<u64, i64>;
+
 /// How a node was tied to stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MappingMethod {
@@ -217,9 +220,9 @@ impl Run {
         let mut values: BTreeMap<u64, Vec<StageValues>> = BTreeMap::new();
         for stage in self.stages_of_sql(execution) {
             let key = (stage.id, stage.attempt);
-            stage.tasks.for_each_accumulator(|id, row, value| {
-                let Some(kind) = kinds.get(&id) else { return };
-                if !stage.tasks.useful().contains(row) || is_never_updated(*kind, value) {
+            let wants = |id: u64| kinds.get(&id).copied();
+            stage.tasks.for_each_useful_update(wants, |id, kind, value| {
+                if is_never_updated(kind, value) {
                     return;
                 }
                 let by_stage = values.entry(id).or_default();
@@ -243,13 +246,43 @@ impl Run {
                 let driver = Distribution::of(driver.remove(id).unwrap_or_default());
                 let total = match (tasks.sum(), driver.sum()) {
                     (None, None) => None,
-                    (tasks, driver) => Some(tasks.unwrap_or(0) + driver.unwrap_or(0)),
+                    (tasks, driver) => Some(tasks.unwrap_or(0).saturating_add(driver.unwrap_or(0))),
                 };
                 let by_stage =
                     by_stage.into_iter().map(|(stage, values)| (stage, Distribution::of(values))).collect();
                 (*id, SqlMetric { accumulator_id: *id, tasks, by_stage, driver, total })
             })
             .collect()
+    }
+
+    /// Totals of the metrics that `tree`, the plan that ran, names: of [`Run::sql_metrics`] only these, and
+    /// without holding the values.
+    pub fn metric_totals(&self, execution: &SqlExecution, tree: &PlanTree) -> MetricTotals {
+        let mut kinds: FxHashMap<u64, MetricKind> =
+            tree.metrics.iter().map(|metric| (metric.accumulator_id, metric.kind)).collect();
+        kinds.extend(execution.late_metrics.iter().map(|metric| (metric.accumulator_id, metric.kind)));
+        let mut of_tasks: FxHashMap<u64, i64> = FxHashMap::default();
+        for stage in self.stages_of_sql(execution) {
+            let wants = |id: u64| kinds.get(&id).copied();
+            stage.tasks.for_each_useful_update(wants, |id, kind, value| {
+                if !is_never_updated(kind, value) {
+                    let sum = of_tasks.entry(id).or_default();
+                    *sum = sum.saturating_add(value);
+                }
+            });
+        }
+        let mut of_driver: FxHashMap<u64, i64> = FxHashMap::default();
+        for (id, value) in &execution.driver_updates {
+            if kinds.get(id).is_some_and(|kind| !is_never_updated(*kind, *value)) {
+                let sum = of_driver.entry(*id).or_default();
+                *sum = sum.saturating_add(*value);
+            }
+        }
+        for (id, value) in of_driver {
+            let sum = of_tasks.entry(id).or_default();
+            *sum = sum.saturating_add(value);
+        }
+        of_tasks
     }
 
     /// The kind of every accumulator that any version of the plan names.

@@ -220,6 +220,29 @@ impl TaskSegment {
         }
     }
 
+    /// Calls `each` with accumulator id and update of every attempt that counted, an accumulator and a chunk
+    /// of rows at a time; `wants` chooses accumulators and says what of an update is kept.
+    pub(crate) fn for_each_useful_update<K: Copy>(
+        &self,
+        wants: impl Fn(u64) -> Option<K>,
+        mut each: impl FnMut(u64, K, i64),
+    ) {
+        let wanted: Vec<Option<K>> = self.accumulator_ids.iter().map(|id| wants(*id)).collect();
+        for chunk in self.chunks() {
+            let of_accumulators = chunk.chunk.columns().filter(|column| column.key >= FIRST_ACCUMULATOR_KEY);
+            for column in of_accumulators {
+                let position = (column.key - FIRST_ACCUMULATOR_KEY) as usize;
+                let Some(kind) = wanted[position] else { continue };
+                let id = self.accumulator_ids[position];
+                column.for_each(chunk.rows(), |row, value| {
+                    if self.useful.contains(chunk.first_row + row) {
+                        each(id, kind, value);
+                    }
+                });
+            }
+        }
+    }
+
     /// Sum of every task column over all rows; `None` = not measured.
     pub fn sums(&self) -> TaskSums {
         let mut sums = [None; N_TASK_COLUMNS];

@@ -59,8 +59,8 @@ fn what_fails_leaves_what_was_there() {
     let dir = tempfile::tempdir().unwrap();
     write(&run, JOBS, dir.path(), FileSinkOptions::default()).unwrap();
     let before = (names(dir.path()), rows(dir.path(), Report::Job));
-    let mut sink = FileSink::open(dir.path(), &RunKey::of(&run), JOBS, FileSinkOptions::default()).unwrap();
-    write_run(&run, JOBS, &mut sink).unwrap();
+    let sink = FileSink::open(dir.path(), &RunKey::of(&run), JOBS, FileSinkOptions::default()).unwrap();
+    write_run(&run, JOBS, &sink, 2).unwrap();
     let busy = FileSink::open(dir.path(), &RunKey::of(&run), JOBS, FileSinkOptions::default());
     assert!(busy.is_err_and(|error| error.to_string().contains("another process is writing")));
     drop(sink);
@@ -76,8 +76,8 @@ fn what_fails_leaves_what_was_there() {
 /// Leaves behind what a killed writer leaves.
 fn kill_while_writing(dir: &std::path::Path, run: &emberscope_model::run::Run) {
     let options = FileSinkOptions { batch_size: 1, ..FileSinkOptions::default() };
-    let mut sink = FileSink::open(dir, &RunKey::of(run), JOBS, options).unwrap();
-    write_run(run, JOBS, &mut sink).unwrap();
+    let sink = FileSink::open(dir, &RunKey::of(run), JOBS, options).unwrap();
+    write_run(run, JOBS, &sink, 2).unwrap();
     let left: Vec<(std::path::PathBuf, Vec<u8>)> = names(dir)
         .into_iter()
         .filter(|name| name.ends_with(".inprogress") || name.ends_with(".manifest"))
