@@ -1,4 +1,5 @@
 //! Diagnoses of real and made-up runs.
 
 mod made;
+mod reference;
 mod replay;
