@@ -74,7 +74,7 @@ pub struct Detector {
 }
 
 /// A check that could not be made.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct NotChecked {
     /// Type of finding.
     #[serde(rename = "type")]

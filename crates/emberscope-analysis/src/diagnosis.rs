@@ -12,6 +12,7 @@ use crate::verdict::{Verdict, verdict};
 use emberscope_model::run::Run;
 use emberscope_model::summary::{ApplicationSummary, application};
 use emberscope_model::trust::Trust;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Version of the JSON shape.
@@ -31,7 +32,7 @@ pub struct Options {
 }
 
 /// A check that found nothing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CleanCheck {
     /// Type of finding.
     #[serde(rename = "type")]
@@ -43,7 +44,7 @@ pub struct CleanCheck {
 }
 
 /// What cost the time of a run, and what to do.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Diagnosis {
     /// Version of this shape.
     pub schema_version: u32,
@@ -79,7 +80,7 @@ pub fn diagnose(run: &Run, options: &Options) -> Diagnosis {
     let verdict = verdict(&context, pricer.as_ref(), &priced, &attribution);
     let findings: Vec<Finding> = priced.into_iter().map(|priced| priced.finding).collect();
     not_checked.sort_by(|a, b| (a.kind, &a.reason).cmp(&(b.kind, &b.reason)));
-    Diagnosis {
+    let mut diagnosis = Diagnosis {
         schema_version: SCHEMA_VERSION,
         source: run.source.clone(),
         application: application(run),
@@ -90,7 +91,9 @@ pub fn diagnose(run: &Run, options: &Options) -> Diagnosis {
         attribution,
         tuned_thresholds: options.thresholds.tuned(),
         trust: run.trust.clone(),
-    }
+    };
+    crate::redaction::mask(&mut diagnosis);
+    diagnosis
 }
 
 fn is_chosen(tag: &str, options: &Options) -> bool {

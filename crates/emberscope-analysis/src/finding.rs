@@ -1,11 +1,12 @@
 //! What a detector says: a claim with evidence, a fix as data, and what the fix is worth.
 
 use crate::replay::Edit;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// How much a finding matters (decision 24).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// A fact worth knowing.
@@ -28,7 +29,7 @@ impl Severity {
 }
 
 /// How sure a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
     /// The evidence allows it.
@@ -51,7 +52,7 @@ impl Confidence {
 }
 
 /// What kind of thing has to change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Nature {
     /// The data: its keys, files, layout.
@@ -65,7 +66,7 @@ pub enum Nature {
 }
 
 /// Where a finding holds. What does not apply is `None`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 pub struct Scope {
     /// Stage id.
     pub stage_id: Option<u32>,
@@ -82,7 +83,7 @@ pub struct Scope {
 }
 
 /// How a change is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
     /// A Spark setting.
@@ -96,7 +97,7 @@ pub enum ChangeKind {
 }
 
 /// One change as data.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Change {
     /// How it is made.
     pub kind: ChangeKind,
@@ -109,7 +110,7 @@ pub struct Change {
 }
 
 /// What to do.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Recommendation {
     /// In words: one to three sentences.
     pub text: String,
@@ -118,7 +119,7 @@ pub struct Recommendation {
 }
 
 /// How a saving was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SavingMethod {
     /// By replaying the run with the fix applied.
@@ -132,7 +133,7 @@ pub enum SavingMethod {
 }
 
 /// A range of milliseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RangeMs {
     /// What is saved at least.
     pub low: i64,
@@ -141,7 +142,7 @@ pub struct RangeMs {
 }
 
 /// What a fix saves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Savings {
     /// Of the run's wall time; `None` where it cannot be said or does not apply.
     pub wall_ms: Option<RangeMs>,
@@ -152,7 +153,7 @@ pub struct Savings {
 }
 
 /// A priced finding, as every door shows it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Finding {
     /// Stable across runs of the same job.
     pub id: String,

@@ -8,6 +8,7 @@ use crate::pricing::{Priced, Pricer};
 use crate::replay::Edit;
 use crate::words::{duration, share};
 use emberscope_model::run::{ApplicationStatus, JobStatus};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Fixes that a verdict names.
@@ -16,7 +17,7 @@ const ACTIONS: usize = 3;
 const TRIED: usize = 3;
 
 /// One thing to do.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Action {
     /// Findings it settles.
     pub finding_ids: Vec<String>,
@@ -27,14 +28,14 @@ pub struct Action {
 }
 
 /// What all fixes save together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FixAll {
     /// Of the run's wall time; `None` where it cannot be replayed.
     pub wall_ms: Option<RangeMs>,
 }
 
 /// What to do first.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Verdict {
     /// One sentence.
     pub headline: String,
@@ -175,7 +176,7 @@ fn headline(context: &Context<'_>, kept: &[Priced], chosen: &[(usize, RangeMs)],
 }
 
 /// `1 min 20 s to 2 min 10 s`, or one of them where they hardly differ.
-fn between(range: RangeMs) -> String {
+pub(crate) fn between(range: RangeMs) -> String {
     let (low, high) = (duration(range.low), duration(range.high));
     if range.low == 0 {
         format!("up to {high}")

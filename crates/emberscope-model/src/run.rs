@@ -69,7 +69,7 @@ pub struct RunIdentity {
 }
 
 /// How an application ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ApplicationStatus {
     /// It ended, and nothing says that it failed.

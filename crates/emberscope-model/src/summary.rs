@@ -10,6 +10,7 @@ use crate::run::{ApplicationStatus, JobStatus, Run, StageAttempt};
 use crate::tasks::{LostCause, TaskSums as Sums, present};
 use crate::trust::Trust;
 use emberscope_log::columns::{N_TASK_COLUMNS, TaskColumn, TaskStatus};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +33,7 @@ pub struct Summary {
 }
 
 /// Identity, times and outcome.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ApplicationSummary {
     /// Application id.
     pub id: Option<String>,

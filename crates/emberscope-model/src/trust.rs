@@ -2,11 +2,12 @@
 //!
 //! It goes with every output, under the JSON key `trust`.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How reading a file went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileStatus {
     /// Read to its end.
@@ -20,7 +21,7 @@ pub enum FileStatus {
 }
 
 /// One file of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FileTrust {
     /// Path as the user would write it.
     pub path: String,
@@ -39,7 +40,7 @@ pub struct FileTrust {
 }
 
 /// A line that could not be read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BadLineTrust {
     /// File.
     pub file: String,
@@ -50,7 +51,7 @@ pub struct BadLineTrust {
 }
 
 /// All lines that could not be read.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BadLines {
     /// How many.
     pub count: u64,
@@ -59,7 +60,7 @@ pub struct BadLines {
 }
 
 /// How many of the expected tasks are in the log.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Coverage {
     /// Tasks that must have ended: of completed stage attempts all, of others those that started.
     pub tasks_expected: u64,
@@ -78,7 +79,7 @@ impl Coverage {
 }
 
 /// Coverage of one stage attempt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct StageCoverage {
     /// Stage id.
     pub stage_id: u32,
@@ -91,7 +92,7 @@ pub struct StageCoverage {
 }
 
 /// The trust block.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Trust {
     /// Every file of the run.
     pub files: Vec<FileTrust>,

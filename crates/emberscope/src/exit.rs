@@ -19,6 +19,10 @@ pub(crate) enum Exit {
     NoInput,
     /// Not everything could be read, and `--strict` asks for everything.
     Partial,
+    /// Something was found that `--fail-on` asks to fail for.
+    Found,
+    /// Nothing was found that `--fail-on` asks to fail for, in logs that are not whole.
+    Inconclusive,
 }
 
 impl Exit {
@@ -29,6 +33,8 @@ impl Exit {
             Exit::Usage => 2,
             Exit::NoInput => 3,
             Exit::Partial => 4,
+            Exit::Found => 10,
+            Exit::Inconclusive => 11,
         }
     }
 }

@@ -14,43 +14,61 @@ use std::collections::BTreeMap;
 /// told and not shown again.
 pub(crate) fn for_each_run<T>(
     reading: &Reading,
-    guard: Option<&Guard>,
+    guards: &[Guard],
     read: impl Fn(&RunSource, &(dyn Fn(u64) + Sync)) -> (Run, T),
     mut show: impl FnMut(Run, T) -> anyhow::Result<()>,
 ) -> anyhow::Result<Exit> {
     let mut tally = Tally::default();
-    if let Some(guard) = guard {
-        reading.sources.iter().try_for_each(|source| guard.check(source))?;
-    }
+    check_all(guards, reading.sources.iter().map(String::as_str))?;
     for source in &reading.sources {
-        let found = find(reading, guard, source, &mut tally);
-        if let Some(guard) = guard {
-            let mut members = found.iter().flat_map(|source| &source.members);
-            members.try_for_each(|member| guard.check(&member.name))?;
-        }
+        let found = find(reading, guards, source, &mut tally);
+        check_members(guards, &found)?;
         tally.read(reading, found, &read, &mut |run, more| show(run, more))?;
     }
     Ok(tally.exit(reading))
 }
 
+/// Refuses to write over what is read.
+fn check_all<'s>(guards: &[Guard], sources: impl Iterator<Item = &'s str> + Clone) -> anyhow::Result<()> {
+    guards.iter().try_for_each(|guard| sources.clone().try_for_each(|source| guard.check(source)))
+}
+
+fn check_members(guards: &[Guard], found: &[RunSource]) -> anyhow::Result<()> {
+    let members = found.iter().flat_map(|source| &source.members);
+    check_all(guards, members.map(|member| member.name.as_str()))
+}
+
+/// How reading all sources went.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReadAll {
+    /// How to end, if what was shown does not say otherwise.
+    pub(crate) exit: Exit,
+    /// Whether everything named gave a run, from start to end.
+    pub(crate) is_whole: bool,
+}
+
 /// As [`for_each_run`], for who must know beforehand whether there are several: `show` is told.
 pub(crate) fn for_all_runs<T>(
     reading: &Reading,
+    guards: &[Guard],
     read: impl Fn(&RunSource, &(dyn Fn(u64) + Sync)) -> (Run, T),
     mut show: impl FnMut(Run, T, bool) -> anyhow::Result<()>,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<ReadAll> {
     let mut tally = Tally::default();
     let mut found = Vec::new();
+    check_all(guards, reading.sources.iter().map(String::as_str))?;
     for source in &reading.sources {
-        found.extend(find(reading, None, source, &mut tally));
+        found.extend(find(reading, guards, source, &mut tally));
     }
+    check_members(guards, &found)?;
     let several = found.len() > 1;
     tally.read(reading, found, &read, &mut |run, more| show(run, more, several))?;
-    Ok(tally.exit(reading))
+    let is_whole = !tally.is_partial && tally.gaps.is_empty();
+    Ok(ReadAll { exit: tally.exit(reading), is_whole })
 }
 
 /// What a source holds; what it does not is told.
-fn find(reading: &Reading, guard: Option<&Guard>, source: &str, tally: &mut Tally) -> Vec<RunSource> {
+fn find(reading: &Reading, guards: &[Guard], source: &str, tally: &mut Tally) -> Vec<RunSource> {
     let mut found = match discover(source) {
         Ok(found) => found,
         Err(error) => {
@@ -59,7 +77,7 @@ fn find(reading: &Reading, guard: Option<&Guard>, source: &str, tally: &mut Tall
             return Vec::new();
         }
     };
-    found.skipped.retain(|path| !guard.is_some_and(|guard| guard.is_in_progress(&path.path)));
+    found.skipped.retain(|path| !guards.iter().any(|guard| guard.is_in_progress(&path.path)));
     let failed = found.skipped.iter().filter(|path| path.status == PathStatus::Failed);
     tally.gaps.extend(failed.map(|path| format!("{}: {}", path.path, path.reason)));
     if found.runs.is_empty() {

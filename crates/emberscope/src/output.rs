@@ -63,6 +63,8 @@ pub(crate) struct InProgress {
     target: PathBuf,
     /// Its place as typed.
     shown: String,
+    /// The option that named it.
+    option: &'static str,
 }
 
 /// What reading must keep its hands off, and what must not be written over.
@@ -70,6 +72,7 @@ pub(crate) struct InProgress {
 pub(crate) struct Guard {
     written: PathBuf,
     target: PathBuf,
+    option: &'static str,
 }
 
 impl Guard {
@@ -84,7 +87,7 @@ impl Guard {
         // Of a zip entry, the archive.
         let path = source.split_once("!/").map_or(source, |(archive, _)| archive);
         if is_same(Path::new(path), &self.target) || is_same(Path::new(source), &self.target) {
-            let message = format!("--out {}: that is one of the sources", self.target.display());
+            let message = format!("{} {}: that is one of the sources", self.option, self.target.display());
             return Err(UsageError { message, hint: "write the result to another file".into() }.into());
         }
         Ok(())
@@ -99,12 +102,12 @@ fn is_same(path: &Path, other: &Path) -> bool {
     }
 }
 
-fn unwritable(shown: &str, why: &str, hint: &'static str) -> anyhow::Error {
-    UsageError { message: format!("--out {shown}: cannot be written: {why}"), hint: hint.into() }.into()
+fn unwritable(option: &str, shown: &str, why: &str, hint: &'static str) -> anyhow::Error {
+    UsageError { message: format!("{option} {shown}: cannot be written: {why}"), hint: hint.into() }.into()
 }
 
 /// A target that cannot be opened is a mistake of the command line, but for a full disk.
-fn not_opened(shown: &str, error: io::Error) -> anyhow::Error {
+fn not_opened(option: &str, shown: &str, error: io::Error) -> anyhow::Error {
     let hint = match error.kind() {
         io::ErrorKind::NotFound => "make its directory first, or name another file",
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
@@ -112,42 +115,48 @@ fn not_opened(shown: &str, error: io::Error) -> anyhow::Error {
         }
         _ => "name a file that may be written",
     };
-    unwritable(shown, &error.to_string(), hint)
+    unwritable(option, shown, &error.to_string(), hint)
 }
 
 impl Output {
     /// Opens `path`, or standard output.
     pub(crate) fn open(path: Option<&Path>) -> anyhow::Result<Output> {
+        Output::open_for("--out", path)
+    }
+
+    /// As [`Output::open`], for another option than `--out`.
+    pub(crate) fn open_for(option: &'static str, path: Option<&Path>) -> anyhow::Result<Output> {
         let Some(path) = path.filter(|path| *path != Path::new("-")) else { return Ok(Output::Stdout) };
         let shown = path.display().to_string();
         let meta = std::fs::metadata(path).ok();
         if meta.as_ref().is_some_and(|meta| !meta.is_file() && !meta.is_dir()) {
-            let file = File::options().write(true).open(path).map_err(|error| not_opened(&shown, error))?;
+            let file =
+                File::options().write(true).open(path).map_err(|error| not_opened(option, &shown, error))?;
             return Ok(Output::Device { file, shown });
         }
         if meta.as_ref().is_some_and(std::fs::Metadata::is_dir) {
-            return Err(unwritable(&shown, "it is a directory", "name a file in it"));
+            return Err(unwritable(option, &shown, "it is a directory", "name a file in it"));
         }
         if meta.is_some_and(|meta| meta.permissions().readonly()) {
-            return Err(unwritable(&shown, "it is write-protected", "name another file"));
+            return Err(unwritable(option, &shown, "it is write-protected", "name another file"));
         }
         let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let Some(name) = target.file_name() else {
-            return Err(unwritable(&shown, "it names no file", "name a file"));
+            return Err(unwritable(option, &shown, "it names no file", "name a file"));
         };
         clean::remove_stale(&target);
         let written = target.with_file_name(clean::name_for(name, std::process::id()));
         clean::on_signal(&written);
-        let file = File::create(&written).map_err(|error| not_opened(&shown, error))?;
+        let file = File::create(&written).map_err(|error| not_opened(option, &shown, error))?;
         let file = io::BufWriter::new(file);
-        Ok(Output::File(InProgress { file, written, target, shown }))
+        Ok(Output::File(InProgress { file, written, target, shown, option }))
     }
 
     /// What reading must know of a file that is written.
     pub(crate) fn guard(&self) -> Option<Guard> {
         match self {
-            Output::File(InProgress { written, target, .. }) => {
-                Some(Guard { written: written.clone(), target: target.clone() })
+            Output::File(InProgress { written, target, option, .. }) => {
+                Some(Guard { written: written.clone(), target: target.clone(), option })
             }
             Output::Stdout | Output::Device { .. } => None,
         }
@@ -182,7 +191,7 @@ impl Output {
 
     /// Puts a file in its place. An output that is dropped instead leaves its place as it was.
     pub(crate) fn finish(mut self) -> anyhow::Result<()> {
-        if let Output::File(InProgress { file, written, target, shown }) = &mut self {
+        if let Output::File(InProgress { file, written, target, shown, .. }) = &mut self {
             file.flush()
                 .and_then(|()| std::fs::rename(&*written, &*target))
                 .with_context(|| format!("{shown}: cannot be written"))?;

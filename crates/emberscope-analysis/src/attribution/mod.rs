@@ -9,6 +9,7 @@ mod walk;
 pub use parts::{TaskParts, task_parts};
 
 use crate::context::Context;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use walk::Walker;
@@ -127,8 +128,40 @@ impl Serialize for Sum {
     }
 }
 
+/// The shape that [`Sum`] has in JSON.
+#[derive(JsonSchema)]
+#[schemars(rename = "Sum")]
+#[allow(dead_code, reason = "only its schema is used")]
+struct SumShape {
+    /// All parts together.
+    total_ms: i64,
+    /// Parts that have any time, largest first.
+    parts: Vec<PartShape>,
+}
+
+/// The shape that one part has in JSON.
+#[derive(JsonSchema)]
+#[schemars(rename = "Part")]
+#[allow(dead_code, reason = "only its schema is used")]
+struct PartShape {
+    /// Key of the part.
+    key: String,
+    /// Its time.
+    ms: i64,
+}
+
+impl JsonSchema for Sum {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        SumShape::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        SumShape::json_schema(generator)
+    }
+}
+
 /// How well the replay's model knows the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct ModelError {
     /// With launches as they were, milliseconds; 0 unless the model is wrong. `None` without a model.
     pub pinned_ms: Option<i64>,
@@ -137,7 +170,7 @@ pub struct ModelError {
 }
 
 /// Time of one query, job group or stage attempt.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ScopeAttribution {
     /// Execution id, group name, or `stage.attempt`.
     pub id: String,
@@ -148,7 +181,7 @@ pub struct ScopeAttribution {
 }
 
 /// Where the time of a run went.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Attribution {
     /// Wall time; parts add up to the run's duration.
     pub wall: Sum,

@@ -15,6 +15,8 @@ const EXAMPLES: &str = "\
 Examples:
   emberscope summary app-20240101-0001.zstd     what the run was, on one screen
   emberscope summary --json logs/ > runs.jsonl  all runs below a directory
+  emberscope diagnose app-20240101-0001.zstd    what cost time, what to change
+  emberscope diagnose app-1 --out report.html   the same as a page to mail
   emberscope doctor app-20240101-0001.zstd      what fills the log or is missing
   emberscope report app-20240101-0001.zstd --out reports --format parquet
                                                 tables for Spark, DuckDB, pandas
@@ -25,7 +27,8 @@ are told by content.
 
 Exit codes:
   0 done    1 internal error    2 usage    3 no input usable
-  4 partial, with --strict";
+  4 partial, with --strict
+  10 a finding, with --fail-on    11 inconclusive, with --fail-on";
 
 /// Performance forensics for Apache Spark: where the time of a run went, from its event log.
 #[derive(Debug, Parser)]
@@ -52,6 +55,19 @@ launch to end; it leaves out the time in which a result was on its way to the
 driver, when the slot is free again. What the log does not
 hold is `not measured`, in JSON null, and never 0.")]
     Summary(ShowArgs),
+    /// What cost the time, what to change, and how many seconds that saves
+    #[command(after_help = DIAGNOSE_HELP)]
+    Diagnose(Box<DiagnoseArgs>),
+    /// Print the page of the reference about a finding, or the list of pages
+    #[command(after_help = "\
+Examples:
+  emberscope docs                 all findings, one line each
+  emberscope docs SKEW            one page
+  emberscope docs stageShape      the page of a type of finding")]
+    Docs {
+        /// Tag, type, or the `doc` of a finding
+        name: Option<String>,
+    },
     /// What fills a log, what it lacks, and which Spark setting would change that
     #[command(after_help = "\
 Examples:
@@ -184,6 +200,86 @@ pub(super) enum FileFormatName {
     Ndjson,
     /// Apache Parquet
     Parquet,
+}
+
+const DIAGNOSE_HELP: &str = "\
+Examples:
+  emberscope diagnose app-20240101-0001.zstd
+  emberscope diagnose app-1 --out report.html
+  emberscope diagnose app-1 --out report.md --json report.json
+  emberscope diagnose app-1 --format json | jq '.findings[].title'
+  emberscope diagnose app-1 --fail-on warning --only SKEW,SPILL,FAIL
+  emberscope diagnose app-1 --stage 14 --all
+
+A finding is critical where its fix saves at least 2 % of the run's wall time, a
+warning from 0.5 % on, else info; a job or stage that failed is critical. Savings
+are ranges, found by replaying the run task by task with the fix applied.
+`emberscope docs TAG` explains a finding and its thresholds.
+
+--thresholds takes TOML with a table for each tag, such as
+  [SKEW]
+  ratio = 4
+
+With several runs each is diagnosed in turn; JSON is one object per run and line,
+HTML holds one run. Exit codes with --fail-on: 10 for a finding at or above the
+level; 11 for none, where a log is not whole, so that more may be hidden. 4, with
+--strict, goes first.";
+
+#[derive(Debug, Args)]
+pub(super) struct DiagnoseArgs {
+    /// Event log: file, directory, zip archive, or `-` for standard input
+    #[arg(required_unless_present = "json", value_name = "SOURCE", value_hint = ValueHint::AnyPath)]
+    pub(super) sources: Vec<String>,
+    #[command(flatten)]
+    pub(super) reading: ReadingArgs,
+    /// Checks to make: tags, by comma [default: all]
+    #[arg(long, value_name = "TAGS", value_delimiter = ',', help_heading = "Checks")]
+    pub(super) only: Vec<String>,
+    /// Findings about this SQL execution
+    #[arg(long, value_name = "ID", visible_alias = "exec-id", help_heading = "Checks")]
+    pub(super) sql_id: Option<u64>,
+    /// Findings about this stage, or this attempt of it
+    #[arg(long, value_name = "N[.A]", value_parser = super::diagnose::stage, help_heading = "Checks")]
+    pub(super) stage: Option<(u32, Option<u32>)>,
+    /// Thresholds that differ from the defaults
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Checks")]
+    pub(super) thresholds: Option<PathBuf>,
+    /// Exit with 10 when there is a finding at or above this level
+    #[arg(long, value_name = "LEVEL", value_enum, help_heading = "Checks")]
+    pub(super) fail_on: Option<FailOnName>,
+    /// Form of the output [default: by the name of --out, else text]
+    #[arg(long, value_name = "FORMAT", value_enum, help_heading = "Output")]
+    pub(super) format: Option<DiagnoseFormatName>,
+    /// Write to a file, which appears when it is whole
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(super) out: Option<PathBuf>,
+    /// JSON into this file, beside what --out and --format ask for; without a file `--format json`
+    #[arg(long, value_name = "FILE", num_args = 0..=1, value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(super) json: Option<Option<PathBuf>>,
+    /// In text, everything: not only what fits on a screen
+    #[arg(long, help_heading = "Output")]
+    pub(super) all: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum DiagnoseFormatName {
+    /// For people, on a terminal
+    Text,
+    /// For people, in a ticket
+    #[value(alias = "md")]
+    Markdown,
+    /// For programs; one object per run and line
+    Json,
+    /// One page, with pictures, that needs no network
+    Html,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum FailOnName {
+    /// Findings that save 2 % of the run or more, and failures
+    Critical,
+    /// Also those that save 0.5 % or more
+    Warning,
 }
 
 #[derive(Debug, Args)]

@@ -1,11 +1,13 @@
 //! The command line: what was typed ([`low`]) and what it means ([`Command`]).
 
+mod diagnose;
 mod low;
 mod report;
 
 use crate::exit::{Exit, UsageError};
 use clap::{CommandFactory, Parser};
 use clap_complete::Shell;
+pub(crate) use diagnose::{DiagnoseFormat, DiagnoseOptions};
 use emberscope_log::scan::ScanOptions;
 pub(crate) use report::{RecoverOptions, ReportOptions, ReportTarget, usage};
 
@@ -17,6 +19,10 @@ use std::path::PathBuf;
 pub(crate) enum Command {
     /// Tell what runs were.
     Summary(ShowOptions),
+    /// Tell what cost the time and what to change.
+    Diagnose(Box<DiagnoseOptions>),
+    /// Print a page of the reference, or the list of them.
+    Docs(Option<String>),
     /// Tell what fills logs.
     Doctor(ShowOptions),
     /// Keep runs as tables.
@@ -85,6 +91,8 @@ pub(crate) fn parse() -> anyhow::Result<Command> {
 fn mean(args: LowArgs) -> anyhow::Result<Command> {
     Ok(match args.command {
         LowCommand::Summary(args) => Command::Summary(show_options(args)?),
+        LowCommand::Diagnose(args) => Command::Diagnose(Box::new(diagnose::mean(*args)?)),
+        LowCommand::Docs { name } => Command::Docs(name),
         LowCommand::Doctor(args) => Command::Doctor(show_options(args)?),
         LowCommand::Report(args) => report::mean(*args)?,
         LowCommand::Completions { shell } => Command::Completions(shell),

@@ -15,7 +15,7 @@ pub(crate) fn run(options: &ShowOptions) -> anyhow::Result<Exit> {
     let mut is_first = true;
     let exit = for_each_run(
         &options.reading,
-        guard.as_ref(),
+        guard.as_slice(),
         |source, progress| examine(source, options.reading.scan, progress),
         |run, census| {
             let doctor = diagnose_log(&run, &census);

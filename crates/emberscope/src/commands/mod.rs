@@ -1,6 +1,8 @@
 //! One file per command.
 
 mod completions;
+mod diagnose;
+mod docs;
 mod doctor;
 mod man;
 mod report;
@@ -13,6 +15,8 @@ use crate::exit::Exit;
 pub(crate) fn run(command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::Summary(options) => summary::run(&options),
+        Command::Diagnose(options) => diagnose::run(&options),
+        Command::Docs(name) => docs::run(name.as_deref()),
         Command::Doctor(options) => doctor::run(&options),
         Command::Report(options) => report::run(&options),
         Command::Recover(options) => report::recover(&options),

@@ -23,8 +23,9 @@ pub(crate) fn run(options: &ReportOptions) -> anyhow::Result<Exit> {
     // Application and attempt of what was written, with how much of the run there was.
     let mut seen: BTreeMap<uuid::Uuid, (String, u64)> = BTreeMap::new();
     let mut is_first = true;
-    for_all_runs(
+    let read = for_all_runs(
         &options.reading,
+        &[],
         |source, progress| (load(source, options.reading.scan, parse, progress), ()),
         |run, (), several| {
             let key = RunKey::of(&run);
@@ -61,7 +62,8 @@ pub(crate) fn run(options: &ReportOptions) -> anyhow::Result<Exit> {
             }
             Ok(())
         },
-    )
+    )?;
+    Ok(read.exit)
 }
 
 /// Whether this run says more than an earlier one of the same application and attempt, if any: of a

@@ -17,7 +17,7 @@ pub(crate) fn run(options: &ShowOptions) -> anyhow::Result<Exit> {
     let mut is_first = true;
     let exit = for_each_run(
         &options.reading,
-        guard.as_ref(),
+        guard.as_slice(),
         |source, progress| (load(source, options.reading.scan, ParseOptions::default(), progress), ()),
         |run, ()| {
             let summary = summarize_on(&run, options.reading.scan.threads);

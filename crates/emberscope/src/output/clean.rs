@@ -38,8 +38,8 @@ pub(super) fn remove_stale(target: &Path) {
     }
 }
 
-/// Removes `written` when the process is told to stop. A process writes one file at most, so the one
-/// handler that can be set is enough; without it the next run cleans up.
+/// Removes `written` when the process is told to stop. Only one handler can be set: of a second file that
+/// is written at the same time, the next run cleans up.
 pub(super) fn on_signal(written: &Path) {
     let written: PathBuf = written.to_owned();
     _ = ctrlc::set_handler(move || {

@@ -1,12 +1,19 @@
 //! Text for people: one file for each thing shown, on top of a page of aligned, toned lines.
 
+pub(crate) mod diagnose;
 pub(crate) mod doctor;
+// One diagnosis with something of everything, for the tests of all forms.
+#[cfg(test)]
+#[path = "../../../emberscope-html/tests/it/made.rs"]
+mod made;
+pub(crate) mod markdown;
 pub(crate) mod page;
+pub(crate) mod reference;
 pub(crate) mod report;
 pub(crate) mod summary;
 mod trust;
 
-pub(crate) use trust::gaps;
+pub(crate) use trust::{Words, gaps};
 
 use crate::format::{plain, present, shown};
 use crate::output::Look;

@@ -27,7 +27,7 @@ pub(crate) fn text(summary: &Summary, facts: &Facts, look: Look, is_first: bool)
     join(&lines, look, is_first)
 }
 
-fn head(application: &ApplicationSummary, facts: &Facts, engine: &str, width: usize) -> Vec<Line> {
+pub(super) fn head(application: &ApplicationSummary, facts: &Facts, engine: &str, width: usize) -> Vec<Line> {
     let status = match application.status {
         ApplicationStatus::Succeeded => (Tone::Good, "succeeded"),
         ApplicationStatus::Failed => (Tone::Bad, "FAILED"),

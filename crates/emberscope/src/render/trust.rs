@@ -14,18 +14,40 @@ const NAME: usize = 60;
 /// What a log without an end may mean.
 const STILL_RUNNING: &str = "the application may still be running, or its driver was killed";
 
+/// The trust block in words.
+#[derive(Clone, Debug)]
+pub(crate) struct Words {
+    /// Whether all is well.
+    pub(crate) is_good: bool,
+    /// That in a word or two.
+    pub(crate) verdict: &'static str,
+    /// What was read.
+    pub(crate) read: Vec<String>,
+    /// Everything that is not as it should be.
+    pub(crate) concerns: Vec<String>,
+}
+
+impl Words {
+    /// The trust block of a run.
+    pub(crate) fn of(trust: &Trust, facts: &Facts) -> Words {
+        let mut concerns = gaps(trust, facts.has_end);
+        concerns.extend(remarks(trust));
+        let (is_good, verdict) = match (facts.is_whole, concerns.is_empty()) {
+            (true, true) => (true, "complete"),
+            (true, false) => (false, "with notes"),
+            (false, _) => (false, "not whole"),
+        };
+        Words { is_good, verdict, read: what_was_read(trust), concerns }
+    }
+}
+
 /// The lines of the trust block: one where all is well, one more for everything that is not.
 pub(super) fn lines(trust: &Trust, facts: &Facts, width: usize) -> Vec<Line> {
-    let mut concerns = gaps(trust, facts.has_end);
-    concerns.extend(remarks(trust));
-    let (tone, verdict) = match (facts.is_whole, concerns.is_empty()) {
-        (true, true) => (Tone::Good, "complete"),
-        (true, false) => (Tone::Warn, "with notes"),
-        (false, _) => (Tone::Warn, "not whole"),
-    };
-    let label = Line::text(Tone::Strong, LABEL).and(tone, verdict).and(Tone::Plain, "  ");
-    let mut lines = items(label, Tone::Plain, &what_was_read(trust), width);
-    for concern in concerns {
+    let words = Words::of(trust, facts);
+    let tone = if words.is_good { Tone::Good } else { Tone::Warn };
+    let label = Line::text(Tone::Strong, LABEL).and(tone, words.verdict).and(Tone::Plain, "  ");
+    let mut lines = items(label, Tone::Plain, &words.read, width);
+    for concern in words.concerns {
         lines.extend(labelled(Line::text(Tone::Warn, "  ! "), Tone::Plain, &concern, width));
     }
     lines

@@ -5,6 +5,7 @@
 mod base;
 mod command;
 mod contract;
+mod diagnose;
 mod doctor;
 mod inputs;
 mod output;

@@ -1,0 +1,302 @@
+//! A finding in words, the same at every door: place, saving, change, evidence.
+
+use crate::attribution::{Part, Sum};
+use crate::detector::NotChecked;
+use crate::diagnosis::CleanCheck;
+use crate::finding::{Change, ChangeKind, Finding, SavingMethod, Savings, Scope};
+use crate::verdict::between;
+use crate::words::{bytes, count, duration, share, times};
+use serde_json::Value;
+
+/// Elements of a list in evidence that are told; the rest is counted.
+const LISTED: usize = 6;
+
+/// `stage 14.0`, as Spark's own messages name a stage attempt.
+pub fn stage(id: u32, attempt: u32) -> String {
+    format!("stage {id}.{attempt}")
+}
+
+/// Where a finding holds, from the narrowest place to the widest; empty for the whole run.
+pub fn place(scope: &Scope) -> Vec<String> {
+    let mut parts = Vec::new();
+    if let Some(id) = scope.stage_id {
+        parts.push(match scope.stage_attempt {
+            Some(attempt) => stage(id, attempt),
+            None => format!("stage {id}"),
+        });
+    }
+    parts.extend(scope.node_id.map(|id| format!("plan node {id}")));
+    parts.extend(scope.sql_id.map(|id| format!("SQL {id}")));
+    parts.extend(scope.job_id.map(|id| format!("job {id}")));
+    parts.extend(scope.executor_id.as_ref().map(|id| format!("executor {id}")));
+    parts
+}
+
+/// What is saved of the run's wall time: `21 min 00 s to 24 min 00 s`, `up to 3.0 s`; `None` where nothing
+/// can be said or nothing is saved.
+pub fn wall_saving(savings: &Savings) -> Option<String> {
+    savings.wall_ms.filter(|range| range.high > 0).map(between)
+}
+
+/// What is saved of core-time; `None` where nothing can be said or nothing is saved.
+pub fn core_saving(savings: &Savings) -> Option<String> {
+    savings.core_ms.filter(|ms| *ms > 0).map(|ms| format!("{} of core-time", duration(ms)))
+}
+
+/// How a saving was found.
+pub fn method(method: SavingMethod) -> Option<&'static str> {
+    match method {
+        SavingMethod::Replay => Some("replayed"),
+        SavingMethod::Measured => Some("measured"),
+        SavingMethod::Modelled => Some("estimated"),
+        SavingMethod::None => None,
+    }
+}
+
+/// How sure a finding is, and how its saving was found.
+pub fn sureness(finding: &Finding) -> Vec<String> {
+    let mut parts = vec![format!("confidence {}", finding.confidence.name())];
+    let has_saving = finding.savings.wall_ms.is_some() || finding.savings.core_ms.is_some();
+    if has_saving && let Some(method) = method(finding.savings.method) {
+        parts.push(format!("saving {method}"));
+    }
+    parts
+}
+
+/// Where a change is made, if it is no setting.
+pub fn change_kind(kind: ChangeKind) -> &'static str {
+    match kind {
+        ChangeKind::Conf => "setting",
+        ChangeKind::Code => "code",
+        ChangeKind::Data => "data",
+        ChangeKind::Resource => "cluster",
+    }
+}
+
+/// `key: current → proposed`.
+pub fn change(change: &Change) -> String {
+    let kind = match change.kind {
+        ChangeKind::Conf => String::new(),
+        kind => format!("{}: ", change_kind(kind)),
+    };
+    let values = match (&change.current, &change.proposed) {
+        (Some(current), Some(proposed)) => format!(": {current} → {proposed}"),
+        (None, Some(proposed)) if change.kind == ChangeKind::Conf => format!(": (not set) → {proposed}"),
+        (None, Some(proposed)) => format!(": {proposed}"),
+        (Some(current), None) => format!(" (now {current})"),
+        (None, None) => String::new(),
+    };
+    format!("{kind}{}{values}", change.key)
+}
+
+/// The settings that a finding proposes, as arguments of `spark-submit`, quoted for a shell.
+pub fn submit_arguments(changes: &[Change]) -> Vec<String> {
+    changes
+        .iter()
+        .filter(|change| change.kind == ChangeKind::Conf)
+        .filter_map(|change| {
+            let pair = format!("{}={}", change.key, change.proposed.as_deref()?);
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-=:/,+@%".contains(c);
+            Some(if pair.chars().all(is_plain) {
+                format!("--conf {pair}")
+            } else {
+                format!("--conf '{}'", pair.replace('\'', r"'\''"))
+            })
+        })
+        .collect()
+}
+
+/// Checks that could not be made for the same want.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unchecked<'d> {
+    /// Types of findings.
+    pub kinds: Vec<&'static str>,
+    /// What is missing.
+    pub reason: &'d str,
+    /// What would provide it.
+    pub enable: Option<&'d str>,
+}
+
+/// Checks that could not be made, those with the same want together; the largest group first.
+pub fn unchecked(entries: &[NotChecked]) -> Vec<Unchecked<'_>> {
+    let mut groups: Vec<Unchecked<'_>> = Vec::new();
+    for entry in entries {
+        let enable = entry.enable.as_deref();
+        let is_same = |group: &&mut Unchecked<'_>| group.reason == entry.reason && group.enable == enable;
+        match groups.iter_mut().find(is_same) {
+            Some(group) if group.kinds.contains(&entry.kind) => {}
+            Some(group) => group.kinds.push(entry.kind),
+            None => groups.push(Unchecked { kinds: vec![entry.kind], reason: &entry.reason, enable }),
+        }
+    }
+    groups.sort_by_key(|group| std::cmp::Reverse(group.kinds.len()));
+    groups
+}
+
+/// The tags of checks that found nothing, each once.
+pub fn clean_tags(checks: &[CleanCheck]) -> Vec<&'static str> {
+    let mut tags: Vec<&'static str> = Vec::new();
+    for check in checks {
+        if !tags.contains(&check.tag) {
+            tags.push(check.tag);
+        }
+    }
+    tags
+}
+
+/// Parts of a sum down to `floor` of the whole, and what all others make together.
+pub fn main_parts(sum: &Sum, floor: f64, most: usize) -> (Vec<(Part, i64)>, i64) {
+    let total = sum.total_ms();
+    let mut parts = sum.parts();
+    let kept = parts.iter().take(most).take_while(|(_, ms)| *ms as f64 >= floor * total as f64).count();
+    // One part alone needs as much room by its name as under another.
+    let kept = if parts.len() == kept + 1 { parts.len() } else { kept };
+    let rest = parts.drain(kept..).map(|(_, ms)| ms).sum();
+    (parts, rest)
+}
+
+/// A piece of evidence as people read it: what it is, without its unit, and the value with it.
+pub fn evidence(name: &str, value: &Value) -> (String, String) {
+    let (stem, unit) = split_unit(name);
+    (label(stem), shown(value, unit))
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum EvidenceUnit {
+    Ms,
+    Ns,
+    Bytes,
+    Ratio,
+    Share,
+    None,
+}
+
+fn split_unit(name: &str) -> (&str, EvidenceUnit) {
+    use EvidenceUnit as U;
+    let units = [("_core_ms", "_ms", U::Ms), ("_byte_ms", "", U::None), ("_ms", "_ms", U::Ms)];
+    let more = [
+        ("_ns", "_ns", U::Ns),
+        ("_bytes", "_bytes", U::Bytes),
+        ("_ratio", "", U::Ratio),
+        ("_share", "", U::Share),
+    ];
+    units
+        .into_iter()
+        .chain(more)
+        .find(|(suffix, _, _)| name.ends_with(suffix))
+        .map_or((name, U::None), |(_, cut, unit)| (name.strip_suffix(cut).unwrap_or(name), unit))
+}
+
+fn label(stem: &str) -> String {
+    let mut words = stem.replace('_', " ");
+    for (short, long) in [(" core", " core-time"), ("gc ", "GC "), ("cpu ", "CPU "), ("sql ", "SQL ")] {
+        let applies = if short.starts_with(' ') { words.ends_with(short) } else { words.starts_with(short) };
+        if applies {
+            words = words.replacen(short, long, 1);
+        }
+    }
+    words
+}
+
+fn shown(value: &Value, unit: EvidenceUnit) -> String {
+    match value {
+        Value::Null => "not measured".to_owned(),
+        Value::Bool(true) => "yes".to_owned(),
+        Value::Bool(false) => "no".to_owned(),
+        Value::Number(number) => shown_number(number, unit),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => {
+            let rest = items.len().saturating_sub(LISTED);
+            let mut texts: Vec<String> = items.iter().take(LISTED).map(|item| shown(item, unit)).collect();
+            if rest > 0 {
+                texts.push(format!("and {} more", count(rest as i64)));
+            }
+            if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
+        }
+        Value::Object(fields) => {
+            let texts: Vec<String> = fields
+                .iter()
+                .map(|(name, value)| evidence(name, value))
+                .map(|(name, value)| format!("{name} {value}"))
+                .collect();
+            texts.join(" · ")
+        }
+    }
+}
+
+fn shown_number(number: &serde_json::Number, unit: EvidenceUnit) -> String {
+    let float = number.as_f64().unwrap_or(0.0);
+    let whole = number.as_i64().unwrap_or(float.round() as i64);
+    match unit {
+        EvidenceUnit::Ms => duration(whole),
+        EvidenceUnit::Ns => duration((float / 1e6).round() as i64),
+        EvidenceUnit::Bytes => bytes(whole),
+        EvidenceUnit::Ratio => times(float),
+        EvidenceUnit::Share => share(float),
+        EvidenceUnit::None if number.is_f64() => format!("{float:.2}"),
+        EvidenceUnit::None => count(whole),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::RangeMs;
+    use serde_json::json;
+
+    #[test]
+    fn evidence_reads_with_its_unit() {
+        let cases = [
+            ("longest_ms", json!(61_000), "longest", "1 min 01 s"),
+            ("idle_core_ms", json!(1500), "idle core-time", "1.5 s"),
+            ("read_bytes", json!(2048), "read", "2.0 KiB"),
+            ("records_ratio", json!(3.44), "records ratio", "3.4 times"),
+            ("gc_share", json!(0.25), "GC share", "25 %"),
+            ("write_ns", json!(2_000_000), "write", "2 ms"),
+            ("tasks", json!(12_345), "tasks", "12,345"),
+            ("keys", json!(["a", "b"]), "keys", "a, b"),
+            ("files", json!(null), "files", "not measured"),
+            ("is_local", json!(true), "is local", "yes"),
+            ("slowest", json!({"run_ms": 5, "host": "h"}), "slowest", "run 5 ms · host h"),
+        ];
+        for (name, value, label, text) in cases {
+            assert_eq!(evidence(name, &value), (label.to_owned(), text.to_owned()), "{name}");
+        }
+        let many = json!([1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(evidence("stages", &many).1, "1, 2, 3, 4, 5, 6, and 2 more");
+    }
+
+    #[test]
+    fn changes() {
+        let conf = |current: Option<&str>, proposed: &str| Change {
+            kind: ChangeKind::Conf,
+            key: "spark.x".to_owned(),
+            current: current.map(str::to_owned),
+            proposed: Some(proposed.to_owned()),
+        };
+        assert_eq!(change(&conf(Some("1"), "2")), "spark.x: 1 → 2");
+        assert_eq!(change(&conf(None, "2")), "spark.x: (not set) → 2");
+        assert_eq!(change(&Change::code("join", "salt the key")), "code: join: salt the key");
+        let changes = [conf(None, "2g"), conf(None, "it's $x"), Change::code("a", "b")];
+        assert_eq!(
+            submit_arguments(&changes),
+            ["--conf spark.x=2g".to_owned(), r"--conf 'spark.x=it'\''s $x'".to_owned()]
+        );
+    }
+
+    #[test]
+    fn places_and_savings() {
+        let scope = Scope { stage_id: Some(14), stage_attempt: Some(1), sql_id: Some(4), ..Scope::default() };
+        assert_eq!(place(&scope), ["stage 14.1", "SQL 4"]);
+        assert!(place(&Scope::default()).is_empty());
+        let of = |low, high| Savings {
+            wall_ms: Some(RangeMs { low, high }),
+            core_ms: Some(0),
+            method: SavingMethod::Replay,
+        };
+        assert_eq!(wall_saving(&of(1000, 2000)).as_deref(), Some("1.0 s to 2.0 s"));
+        assert_eq!(wall_saving(&of(0, 2000)).as_deref(), Some("up to 2.0 s"));
+        assert_eq!(wall_saving(&of(0, 0)), None);
+        assert_eq!(core_saving(&of(0, 0)), None);
+    }
+}

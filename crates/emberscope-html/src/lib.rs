@@ -1,0 +1,44 @@
+//! A diagnosis as one page: a file to mail, to attach, to print.
+//!
+//! The page needs no network and no server, holds no script but its own (by hash, in a content security
+//! policy), and every text of a log in it is text. It reads in dark and light, on a desk and on a phone,
+//! and without scripts. All that it shows is in the diagnosis and its [`Plots`]; nothing is computed here
+//! but places on the page. The diagnosis itself travels along as JSON.
+
+mod bars;
+mod card;
+mod escape;
+mod frame;
+mod histogram;
+mod sections;
+mod timeline;
+
+use emberscope_analysis::diagnosis::Diagnosis;
+use emberscope_analysis::plots::Plots;
+
+/// How far the numbers can be trusted, in words.
+#[derive(Clone, Debug, Default)]
+pub struct TrustWords {
+    /// Whether all is well.
+    pub is_good: bool,
+    /// That in a word or two.
+    pub verdict: String,
+    /// What was read.
+    pub read: Vec<String>,
+    /// Everything that is not as it should be.
+    pub concerns: Vec<String>,
+}
+
+/// The page.
+pub fn page(diagnosis: &Diagnosis, plots: &Plots, trust: &TrustWords) -> String {
+    let mut body = String::new();
+    sections::top(&mut body, diagnosis, plots);
+    sections::verdict(&mut body, diagnosis);
+    sections::attribution(&mut body, diagnosis);
+    sections::findings(&mut body, diagnosis, plots);
+    timeline::section(&mut body, &plots.timeline);
+    sections::scopes(&mut body, diagnosis, plots);
+    sections::checks(&mut body, diagnosis);
+    sections::trust(&mut body, trust);
+    frame::document(diagnosis, &body)
+}

@@ -1,0 +1,184 @@
+//! What the arguments of `emberscope diagnose` mean.
+
+use super::low::{DiagnoseArgs, DiagnoseFormatName, FailOnName};
+use super::{Reading, reading};
+use crate::exit::UsageError;
+use emberscope_analysis::finding::Severity;
+use emberscope_analysis::reference;
+use std::path::{Path, PathBuf};
+
+/// What `diagnose` needs to know.
+#[derive(Debug)]
+pub(crate) struct DiagnoseOptions {
+    /// What to read.
+    pub(crate) reading: Reading,
+    /// Tags to check; empty = all.
+    pub(crate) only: Vec<String>,
+    /// The SQL execution that is asked for.
+    pub(crate) sql_id: Option<u64>,
+    /// The stage that is asked for.
+    pub(crate) stage: Option<(u32, Option<u32>)>,
+    /// File of thresholds.
+    pub(crate) thresholds: Option<PathBuf>,
+    /// Level of findings to fail for.
+    pub(crate) fail_on: Option<Severity>,
+    /// What is shown, if anything but [`DiagnoseOptions::json_file`].
+    pub(crate) target: Option<Target>,
+    /// Where JSON goes beside that.
+    pub(crate) json_file: Option<PathBuf>,
+    /// Whether text shows everything.
+    pub(crate) all: bool,
+}
+
+/// Where a diagnosis goes and how.
+#[derive(Debug)]
+pub(crate) struct Target {
+    /// Form.
+    pub(crate) format: DiagnoseFormat,
+    /// File; `None` is standard output.
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// A form of a diagnosis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DiagnoseFormat {
+    /// For people, on a terminal.
+    Text,
+    /// For people, in a ticket.
+    Markdown,
+    /// For programs.
+    Json,
+    /// A page.
+    Html,
+}
+
+pub(super) fn mean(args: DiagnoseArgs) -> anyhow::Result<DiagnoseOptions> {
+    if args.sources.is_empty() {
+        let named = match &args.json {
+            Some(Some(file)) => format!("`--json {}` names the file to write", file.display()),
+            _ => "nothing was named to read".to_owned(),
+        };
+        let hint = "put the log before it: `emberscope diagnose LOG --json`";
+        return Err(UsageError::new(format!("{named}, and there is no log to read"), hint).into());
+    }
+    let is_bare = matches!(args.json, Some(None));
+    let json_file = args.json.flatten();
+    let format = args.format.map(|format| match format {
+        DiagnoseFormatName::Text => DiagnoseFormat::Text,
+        DiagnoseFormatName::Markdown => DiagnoseFormat::Markdown,
+        DiagnoseFormatName::Json => DiagnoseFormat::Json,
+        DiagnoseFormatName::Html => DiagnoseFormat::Html,
+    });
+    if is_bare && format.is_some_and(|format| format != DiagnoseFormat::Json) {
+        let message = "`--json` and another `--format` contradict each other";
+        return Err(UsageError::new(message, "name a file for the JSON: `--json FILE`").into());
+    }
+    if let (Some(json), Some(out)) = (&json_file, &args.out)
+        && json == out
+    {
+        let message = format!("`--json` and `--out` name the same file: {}", out.display());
+        return Err(UsageError::new(message, "name two files, or leave one of them out").into());
+    }
+    if let Some(file) = &json_file {
+        keep_logs_safe(file)?;
+    }
+    let is_shown = format.is_some() || args.out.is_some() || is_bare || json_file.is_none();
+    let target = is_shown.then(|| Target {
+        format: match format {
+            Some(format) => format,
+            None if is_bare => DiagnoseFormat::Json,
+            None => args.out.as_deref().and_then(by_name).unwrap_or(DiagnoseFormat::Text),
+        },
+        out: args.out,
+    });
+    Ok(DiagnoseOptions {
+        reading: reading(args.sources, &args.reading)?,
+        only: known(&args.only)?,
+        sql_id: args.sql_id,
+        stage: args.stage,
+        thresholds: args.thresholds,
+        fail_on: args.fail_on.map(|level| match level {
+            FailOnName::Critical => Severity::Critical,
+            FailOnName::Warning => Severity::Warning,
+        }),
+        target,
+        json_file,
+        all: args.all,
+    })
+}
+
+/// Since the file of `--json` is optional, `--json LOG1 LOG2` would write over a log: what is there must
+/// be empty or look like JSON of ours.
+fn keep_logs_safe(file: &Path) -> anyhow::Result<()> {
+    let Ok(meta) = std::fs::metadata(file) else { return Ok(()) };
+    if !meta.is_file() || meta.len() == 0 {
+        return Ok(());
+    }
+    let mut start = [0u8; 18];
+    let is_ours = std::fs::File::open(file)
+        .and_then(|mut file| std::io::Read::read_exact(&mut file, &mut start))
+        .is_ok_and(|()| start == *br#"{"schema_version":"#);
+    if is_ours {
+        return Ok(());
+    }
+    let message = format!("--json {}: that file exists and is no diagnosis", file.display());
+    let hint = "`--json FILE` names the file to write; put logs before it, or use `--format json`";
+    Err(UsageError::new(message, hint).into())
+}
+
+/// The form that a file's name asks for.
+fn by_name(path: &Path) -> Option<DiagnoseFormat> {
+    match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+        "md" | "markdown" => Some(DiagnoseFormat::Markdown),
+        "json" | "ndjson" | "jsonl" => Some(DiagnoseFormat::Json),
+        "html" | "htm" => Some(DiagnoseFormat::Html),
+        _ => None,
+    }
+}
+
+/// The chosen tags, all of which must be known.
+fn known(only: &[String]) -> anyhow::Result<Vec<String>> {
+    let tags = reference::tags();
+    only.iter()
+        .map(|name| name.trim())
+        .map(|name| match tags.iter().find(|tag| tag.eq_ignore_ascii_case(name)) {
+            Some(tag) => Ok((*tag).to_owned()),
+            None => {
+                let message = format!("--only: no check has the tag `{name}`");
+                Err(UsageError::new(message, format!("known are {}", tags.join(", "))).into())
+            }
+        })
+        .collect()
+}
+
+/// `14`, `14.1`.
+pub(super) fn stage(text: &str) -> Result<(u32, Option<u32>), String> {
+    let parsed = match text.split_once('.') {
+        Some((id, attempt)) => id.parse().ok().zip(attempt.parse().ok().map(Some)),
+        None => text.parse().ok().map(|id| (id, None)),
+    };
+    parsed.ok_or_else(|| "a stage is a number, or number and attempt like 14.1".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stages() {
+        assert_eq!(stage("14"), Ok((14, None)));
+        assert_eq!(stage("14.1"), Ok((14, Some(1))));
+        for text in ["", ".", "14.", ".1", "1.2.3", "-1", "x"] {
+            assert!(stage(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn forms_by_name() {
+        assert_eq!(by_name(Path::new("a.MD")), Some(DiagnoseFormat::Markdown));
+        assert_eq!(by_name(Path::new("a.html")), Some(DiagnoseFormat::Html));
+        assert_eq!(by_name(Path::new("a.jsonl")), Some(DiagnoseFormat::Json));
+        assert_eq!(by_name(Path::new("a.txt")), None);
+        assert_eq!(by_name(Path::new("-")), None);
+    }
+}
