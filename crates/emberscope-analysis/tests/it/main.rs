@@ -2,4 +2,7 @@
 
 mod made;
 mod plan;
-mod plan_detectors;
+mod plan_joins;
+mod plan_operators;
+mod plan_repeated;
+mod planned;
