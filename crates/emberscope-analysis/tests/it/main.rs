@@ -10,6 +10,8 @@ mod checks;
 mod config_keys;
 mod eight_rules;
 mod lost_work;
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
 mod made;
 mod memory;
 mod plan;
@@ -20,3 +22,7 @@ mod shapes;
 mod stage_detectors;
 mod tails;
 mod validation;
+mod plan_joins;
+mod plan_operators;
+mod plan_repeated;
+mod planned;

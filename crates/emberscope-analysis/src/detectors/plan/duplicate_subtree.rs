@@ -1,6 +1,6 @@
 //! The same work twice within one query.
 
-use super::{TAG, conf, is_immaterial, rounded, scope, threshold};
+use super::{TAG, conf, is_immaterial, is_native, rounded, scope, threshold};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Worth};
@@ -9,7 +9,7 @@ use crate::plan::fingerprint::{Fingerprint, fingerprints, is_transparent};
 use crate::plan::price::{self, Part};
 use crate::plan::rows::rows_into;
 use crate::plan::stage_ops::scans_below;
-use crate::plan::{OperatorClass, SqlView, names};
+use crate::plan::{OperatorClass, SqlView};
 use std::collections::{BTreeMap, BTreeSet};
 
 const KIND: &str = "duplicatePlanSubtree";
@@ -40,7 +40,7 @@ pub static DUPLICATE_SUBTREE: Detector = Detector {
         what: "A query computes the same intermediate result several times.",
     }],
     thresholds: &[MIN_OPERATORS, CACHE_READ_SHARE, COLUMNAR_GAIN],
-    checks: &[Check::Sql(check)],
+    checks: &[Check::Sql(check), Check::App(check_plans)],
     what: "Two or more parts of one query's final plan read the same data and do the same with it, and all of them \
 ran. Parts are compared by a fingerprint of operators, arguments and literals without the ids that Spark gives \
 attributes and expressions; wrappers such as code generation and query stages are looked through. What Spark \
@@ -64,13 +64,27 @@ switch it on.",
 `spark.sql.debug.maxToStringFields` to have them checked.",
 };
 
+/// Says for all types of this tag that queries without a plan were not looked at.
+fn check_plans(context: &Context<'_>, sink: &mut Sink) {
+    let executions = context.run.sql_executions.iter().filter(|execution| !execution.job_ids.is_empty());
+    let without =
+        executions.filter(|execution| execution.versions.iter().all(|version| version.nodes == 0)).count();
+    if without == 0 {
+        return;
+    }
+    let types = crate::detectors::DETECTORS.iter().filter(|detector| detector.tag == TAG);
+    for kind in types.flat_map(|detector| detector.types) {
+        sink.not_checked(kind.name, format!("{without} queries have no plan in the log"), None);
+    }
+}
+
 struct Group {
     hash: u64,
     nodes: Vec<u32>,
 }
 
 fn check(context: &Context<'_>, view: &SqlView<'_>, sink: &mut Sink) {
-    if names::has_native(&view.nodes) {
+    if is_native(context, view, KIND, sink) {
         return;
     }
     let prints = fingerprints(view);
