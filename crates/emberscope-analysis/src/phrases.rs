@@ -5,7 +5,7 @@ use crate::detector::NotChecked;
 use crate::diagnosis::CleanCheck;
 use crate::finding::{Change, ChangeKind, Finding, SavingMethod, Savings, Scope};
 use crate::verdict::between;
-use crate::words::{bytes, count, duration, share, times};
+use crate::words::{duration, grouped, share, size, times};
 use serde_json::Value;
 
 /// Elements of a list in evidence that are told; the rest is counted.
@@ -209,7 +209,7 @@ fn shown(value: &Value, unit: EvidenceUnit) -> String {
             let rest = items.len().saturating_sub(LISTED);
             let mut texts: Vec<String> = items.iter().take(LISTED).map(|item| shown(item, unit)).collect();
             if rest > 0 {
-                texts.push(format!("and {} more", count(rest as i64)));
+                texts.push(format!("and {} more", grouped(rest as i64)));
             }
             if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
         }
@@ -230,11 +230,11 @@ fn shown_number(number: &serde_json::Number, unit: EvidenceUnit) -> String {
     match unit {
         EvidenceUnit::Ms => duration(whole),
         EvidenceUnit::Ns => duration((float / 1e6).round() as i64),
-        EvidenceUnit::Bytes => bytes(whole),
+        EvidenceUnit::Bytes => size(whole),
         EvidenceUnit::Ratio => times(float),
         EvidenceUnit::Share => share(float),
         EvidenceUnit::None if number.is_f64() => format!("{float:.2}"),
-        EvidenceUnit::None => count(whole),
+        EvidenceUnit::None => grouped(whole),
     }
 }
 

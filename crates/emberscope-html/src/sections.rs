@@ -9,7 +9,7 @@ use emberscope_analysis::diagnosis::Diagnosis;
 use emberscope_analysis::finding::{Finding, SavingMethod, Savings};
 use emberscope_analysis::phrases;
 use emberscope_analysis::plots::{Plots, StageDistribution};
-use emberscope_analysis::words::{count, duration};
+use emberscope_analysis::words::{duration, grouped};
 use emberscope_model::run::ApplicationStatus;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -46,8 +46,12 @@ pub(crate) fn top(out: &mut String, diagnosis: &Diagnosis, plots: &Plots) {
     let (executors, cores) = (most(|piece| piece.executors), most(|piece| piece.offered));
     if executors > 0 {
         let plural = if executors == 1 { "" } else { "s" };
-        let _ =
-            write!(out, "<span>up to {} executor{plural}, {} cores</span>", count(executors), count(cores));
+        let _ = write!(
+            out,
+            "<span>up to {} executor{plural}, {} cores</span>",
+            grouped(executors),
+            grouped(cores)
+        );
     }
     if let Some(at) = application.start_time_ms.and_then(|at| jiff::Timestamp::from_millisecond(at).ok()) {
         let _ = write!(out, "<span class=\"pill\">{}</span>", at.strftime("%Y-%m-%d %H:%M UTC"));
@@ -114,7 +118,7 @@ pub(crate) fn findings(out: &mut String, diagnosis: &Diagnosis, plots: &Plots) {
         return;
     }
     let title = if actions.is_empty() { "Found" } else { "Also found" };
-    let _ = writeln!(out, "<h2>{title} <span>{}</span></h2>", count(rest.len() as i64));
+    let _ = writeln!(out, "<h2>{title} <span>{}</span></h2>", grouped(rest.len() as i64));
     for finding in rest {
         let card = Card {
             finding,
@@ -205,7 +209,7 @@ pub(crate) fn checks(out: &mut String, diagnosis: &Diagnosis) {
     }
     out.push_str("<h2>Checks</h2><div class=\"chk\">");
     if !clean.is_empty() {
-        let _ = write!(out, "<div><b>{} clean</b><ul>", count(clean.len() as i64));
+        let _ = write!(out, "<div><b>{} clean</b><ul>", grouped(clean.len() as i64));
         for check in clean {
             let _ = write!(
                 out,
@@ -218,7 +222,7 @@ pub(crate) fn checks(out: &mut String, diagnosis: &Diagnosis) {
         out.push_str("</ul></div>");
     }
     if !unchecked.is_empty() {
-        let _ = write!(out, "<div><b>{} not checked</b><ul>", count(unchecked.len() as i64));
+        let _ = write!(out, "<div><b>{} not checked</b><ul>", grouped(unchecked.len() as i64));
         for group in phrases::unchecked(unchecked) {
             let _ = write!(
                 out,

@@ -3,7 +3,7 @@
 use crate::escape;
 use emberscope_analysis::phrases;
 use emberscope_analysis::plots::{CoreUse, StageSpan, Timeline};
-use emberscope_analysis::words::{count, duration};
+use emberscope_analysis::words::{duration, grouped};
 use std::fmt::Write;
 
 const WIDTH: f64 = 1120.0;
@@ -78,7 +78,7 @@ fn keys(out: &mut String, timeline: &Timeline) {
             (_, "query") => "queries".to_owned(),
             _ => format!("{what}s"),
         };
-        let _ = write!(out, "<span>{} short {plural} not drawn</span>", count(number as i64));
+        let _ = write!(out, "<span>{} short {plural} not drawn</span>", grouped(number as i64));
     }
     out.push_str("</div>");
 }
@@ -238,7 +238,7 @@ impl Drawing<'_> {
         }
         if !name.is_empty() {
             self.text(2.0, top + 11.0, name);
-            self.text(2.0, top + 24.0, &format!("up to {}", count(most.round() as i64)));
+            self.text(2.0, top + 24.0, &format!("up to {}", grouped(most.round() as i64)));
         }
         let pieces = self.timeline.cores.len().max(1) as f64;
         let step = (WIDTH - LEFT - RIGHT) / pieces;
@@ -266,7 +266,7 @@ fn title_of(stage: &StageSpan) -> String {
         stage.name,
         duration(stage.to_ms - stage.submitted_ms),
         duration(stage.submitted_ms),
-        count(stage.attempts as i64)
+        grouped(stage.attempts as i64)
     );
     if stage.is_failed {
         text.push_str(", failed");

@@ -36,8 +36,15 @@ struct Held {
     cpus: f64,
 }
 
+/// Executors and slots of a run.
+pub fn occupancy(run: &Run) -> Occupancy {
+    let mut held = HeldSlots::default();
+    run.stages.iter().for_each(|stage| held.add(run, stage));
+    occupancy_of(run, vec![held])
+}
+
 /// Computes executors and slots from the tasks of all stages.
-pub(crate) fn occupancy(run: &Run, held: Vec<HeldSlots>) -> Occupancy {
+pub(crate) fn occupancy_of(run: &Run, held: Vec<HeldSlots>) -> Occupancy {
     let run_end = run.application.end_ms.unwrap_or(i64::MAX);
     let lifetimes: Vec<(i64, i64)> = run.executors.iter().filter_map(|one| one.lifetime(run_end)).collect();
     let allocated: Vec<i64> = run

@@ -4,7 +4,7 @@
 
 use crate::distinct::Distinct;
 use crate::intervals::union_ms;
-use crate::occupancy::{HeldSlots, occupancy};
+use crate::occupancy::{HeldSlots, occupancy_of};
 use crate::parallel;
 use crate::run::{ApplicationStatus, JobStatus, Run, StageAttempt};
 use crate::tasks::{LostCause, TaskSums as Sums, present};
@@ -359,7 +359,7 @@ pub fn summarize(run: &Run) -> Summary {
 pub fn summarize_on(run: &Run, threads: usize) -> Summary {
     let application = &run.application;
     let (mut sums, held) = add_up(run, threads);
-    let mut slots = occupancy(run, held);
+    let mut slots = occupancy_of(run, held);
     if run.trust.coverage.tasks_expected == 0 {
         // Nothing ran, so every total is known.
         sums.all = [Some(0); N_TASK_COLUMNS];

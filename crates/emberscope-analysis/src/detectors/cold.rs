@@ -1,11 +1,11 @@
 //! Work that waited for executors to come.
 
-use super::app_words::{count, rounded, time};
 use crate::capacity::{executors_at, was_given_back};
 use crate::context::{Context, StageDigest};
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Scope, Worth};
 use crate::replay::Edit;
+use crate::words::{count, duration, rounded};
 use emberscope_model::run::Executor;
 use std::collections::HashMap;
 
@@ -206,14 +206,14 @@ fn title(ramp_ups: &[RampUp<'_>], wait: i64, executors: usize, subject: &str) ->
         format!(
             "Stage {stage} waited {} for executors: the first of {executors} came {} after it was submitted, the \
              last after {}",
-            time(wait),
-            time(first.first_ms - first.from_ms),
-            time(first.until_ms - first.from_ms)
+            duration(wait),
+            duration(first.first_ms - first.from_ms),
+            duration(first.until_ms - first.from_ms)
         )
     } else {
         format!(
             "Stages waited {} for {} that came only then, in {} later in the run",
-            time(wait),
+            duration(wait),
             count(executors, "executor"),
             count(ramp_ups.len(), "ramp-up")
         )

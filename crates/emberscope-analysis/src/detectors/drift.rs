@@ -1,9 +1,9 @@
 //! How far the log itself can be trusted.
 
-use super::app_words::{count, percent, rounded};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Scope, Severity, Worth};
+use crate::words::{count, percent, rounded};
 use emberscope_log::columns::TaskColumn;
 
 const SKEWED_SHARE: Threshold = Threshold {

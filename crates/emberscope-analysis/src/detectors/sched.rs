@@ -1,12 +1,12 @@
 //! Stages whose tasks waited although there were cores.
 
-use super::app_words::{percent, rounded, time};
 use crate::capacity::{cores_at, held_core_ms};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Severity, Worth};
 use crate::replay::Edit;
 use crate::stage_view::StageView;
+use crate::words::{duration, percent, rounded};
 
 const MIN_WAIT_MS: Threshold = Threshold {
     tag: "SCHED",
@@ -109,7 +109,7 @@ fn before_first_launch(ctx: &Context<'_>, view: &StageView<'_>, submitted: i64, 
     let title = format!(
         "Stage {} waited {} for its first task while {} of the cores were free",
         view.stage.id,
-        time(waited),
+        duration(waited),
         percent(1.0 - busy)
     );
     let mut claim = base(ctx, view, title, "driver", waited)
@@ -142,7 +142,7 @@ fn blocking_job(ctx: &Context<'_>, view: &StageView<'_>, from: i64, to: i64) -> 
 fn queue_claim(ctx: &Context<'_>, view: &StageView<'_>, waited: i64, busy: f64, job: Option<u32>) -> Claim {
     let mode = ctx.conf(None).text("spark.scheduler.mode").unwrap_or_default();
     let behind = job.map_or("other work".to_owned(), |job| format!("job {job}"));
-    let title = format!("Stage {} waited {} behind {behind}", view.stage.id, time(waited));
+    let title = format!("Stage {} waited {} behind {behind}", view.stage.id, duration(waited));
     let advice = if mode.eq_ignore_ascii_case("FAIR") {
         "Jobs share the cores fairly already. Give this job a pool with a higher weight or a minimum share, start it \
          when the other is done, or add cores."
@@ -196,7 +196,7 @@ fn locality_wait(ctx: &Context<'_>, view: &StageView<'_>, submitted: i64, first:
     let title = format!(
         "Stage {} left cores free for {} while tasks waited for a core near their data",
         view.stage.id,
-        time(idle_ms)
+        duration(idle_ms)
     );
     let mut claim = base(ctx, view, title, "locality", idle_ms)
         .evidence("idle_core_ms", idle)

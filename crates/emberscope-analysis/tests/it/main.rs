@@ -1,5 +1,5 @@
 //! Diagnoses of real and made-up runs.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod app_audit;
 mod app_capacity;
@@ -10,19 +10,16 @@ mod checks;
 mod config_keys;
 mod eight_rules;
 mod lost_work;
-#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
-
 mod made;
 mod memory;
 mod plan;
-mod plan_detectors;
+mod plan_joins;
+mod plan_operators;
+mod plan_repeated;
+mod planned;
 mod reference;
 mod replay;
 mod shapes;
 mod stage_detectors;
 mod tails;
 mod validation;
-mod plan_joins;
-mod plan_operators;
-mod plan_repeated;
-mod planned;

@@ -2,11 +2,11 @@
 
 mod gaps;
 
-use super::app_words::{core_time, count, rounded, time};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Scope, Severity, Worth};
 use crate::replay::Edit;
+use crate::words::{core_time, count, duration, rounded};
 use gaps::{Kind, Piece, pieces};
 use std::collections::BTreeMap;
 
@@ -222,7 +222,7 @@ fn claim(ctx: &Context<'_>, kind: Kind, pieces: &[&Piece], excess: i64) -> Claim
     let title = format!(
         "{}: {} without a job{}",
         kind.title(),
-        time(length),
+        duration(length),
         if idle > 0 { format!(", {} of executors idle", core_time(idle)) } else { String::new() }
     );
     let scope = Scope { sql_id: only_query(ctx, pieces), ..Scope::default() };
