@@ -149,6 +149,7 @@ class Log(check.Log):
             "killed_tasks": reasons["TaskKilled"],
             "resubmitted": sum(check.reason_of(e) == "Resubmitted" for e in self.of("SparkListenerTaskEnd")),
             "speculative": sum(bool(e["Task Info"].get("Speculative")) for e in ends),
+            "gc_task_s": sum(e["Task Metrics"]["JVM GC Time"] for e in ends if e.get("Task Metrics")) / 1000,
             "killed_s": sum(e["Task Info"]["Finish Time"] - e["Task Info"]["Launch Time"] for e in ends
                             if check.reason_of(e) == "TaskKilled") / 1000,
             "failed_jobs": sum(e["Job Result"]["Result"] != "JobSucceeded" for e in finished.values()),
