@@ -116,7 +116,7 @@ pub(crate) struct OpenFile {
 }
 
 enum Writer {
-    Ndjson(NdjsonFile),
+    Ndjson(Box<NdjsonFile>),
     Parquet(Box<ParquetFile>),
 }
 
@@ -217,7 +217,7 @@ impl Files {
     fn begin(&self, report: Report) -> Result<Writer, ReportError> {
         let open = lock(&self.state).claim(&self.dir, report, self.options.format)?;
         Ok(match self.options.format {
-            Format::Ndjson => Writer::Ndjson(NdjsonFile::new(open, report, &self.options)),
+            Format::Ndjson => Writer::Ndjson(Box::new(NdjsonFile::new(open, report, &self.options))),
             Format::Parquet => Writer::Parquet(Box::new(ParquetFile::new(open, report)?)),
         })
     }
