@@ -1,5 +1,5 @@
 //! Diagnoses of real and made-up runs.
-#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking and print what they saw")]
 
 mod app_audit;
 mod app_capacity;
@@ -8,6 +8,7 @@ mod app_stream;
 mod attribution;
 mod checks;
 mod config_keys;
+mod dbg;
 mod eight_rules;
 mod lost_work;
 mod made;
