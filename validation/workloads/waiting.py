@@ -52,7 +52,7 @@ pair("sched-late-executors", "sched-cold", work, bad_cluster=standalone(3, 2, la
      expect=[expected("COLD", "coldStart", "the first stage is submitted long before the first executor comes")], allow=["UTIL", "SCHED", "DRIVER"],
      claims={"app.first_executor_wait_s": (">=7", "<2"), "app.executors": ("==3", "==3")},
      notes="the cluster has no free worker for ten seconds")
-pair("sched-slow-ramp", "sched-cold", work, cluster=standalone(4, 2), conf=RAMP, good={"wait_for": 4},
+pair("sched-slow-ramp", "sched-ramp", work, cluster=standalone(4, 2), conf=RAMP, good={"wait_for": 4},
      bad_conf={"spark.dynamicAllocation.schedulerBacklogTimeout": "3s", "spark.dynamicAllocation.sustainedSchedulerBacklogTimeout": "4s"},
      good_conf={"spark.dynamicAllocation.initialExecutors": "4", "spark.dynamicAllocation.executorIdleTimeout": "60s"},
      expect=[expected("COLD", "coldStart", "executors come in steps while tasks wait")], allow=["SCHED", "UTIL", "CHRN", "CFG"], good_allow=["CFG"],
