@@ -153,7 +153,7 @@ fn headline(context: &Context<'_>, kept: &[Priced], chosen: &[(usize, RangeMs)],
     let wall = context.wall_ms;
     let best = chosen.first().map(|(n, range)| (&kept[*n].finding, *range));
     let saving = |range: RangeMs| match wall {
-        Some(wall) => format!("about {} of {}", between(range), duration(wall)),
+        Some(wall) => format!("{} of {}", between(range), duration(wall)),
         None => between(range),
     };
     let failed = failures(kept).next();
