@@ -64,6 +64,8 @@ pub struct StageDigest {
     pub task_cpus: f64,
     /// Core-milliseconds that executors offered between first launch and last finish.
     pub available_core_ms: Option<i64>,
+    /// First launch and first finish on each executor of `executors`.
+    pub executor_firsts: Vec<(i64, i64)>,
 }
 
 /// Sums over task attempts; 0 where not measured.
@@ -113,6 +115,10 @@ pub struct Context<'r> {
     plans: PlanCache<'r>,
     /// Fitted result lag by executor id, milliseconds (decision 29); only where it is not 0.
     pub result_lag_ms: BTreeMap<String, i64>,
+    /// When each executor (number of the string table) saw its first task end: until then its code is cold.
+    warm_from: BTreeMap<u32, i64>,
+    /// Filled by [`crate::capacity::capacity`], which several detectors ask.
+    pub(crate) capacity: std::sync::OnceLock<Option<crate::capacity::Capacity>>,
 }
 
 impl<'r> Context<'r> {
@@ -138,12 +144,51 @@ impl<'r> Context<'r> {
             thresholds,
             plans: PlanCache::default(),
             result_lag_ms: occupancy(run).result_lag_ms,
+            warm_from: BTreeMap::new(),
+            capacity: std::sync::OnceLock::new(),
         };
         context.allocated_core_ms = context.available_core_ms(start_ms, end_ms);
         context.stages = crate::parallel::map(&run.stages, |position, stage| {
             context.digest(position, stage, keys.get(&stage.id).copied())
         });
+        for digest in &context.stages {
+            for ((executor, _, _), (_, finish)) in digest.executors.iter().zip(&digest.executor_firsts) {
+                let warm = context.warm_from.entry(*executor).or_insert(*finish);
+                *warm = (*warm).min(*finish);
+            }
+        }
         context
+    }
+
+    /// Whether a task was launched before any task had ended on its executor: class loading, code
+    /// generation and JIT compilation then count as its time.
+    pub fn is_first_wave(&self, executor: u32, launch_ms: i64) -> bool {
+        self.warm_from.get(&executor).is_none_or(|warm| launch_ms < *warm)
+    }
+
+    /// Tasks that could run at one time while a stage ran, from the executors that were there; at least
+    /// what did run.
+    pub fn slots(&self, digest: &StageDigest) -> f64 {
+        let seen = f64::from(digest.peak_concurrency.max(1));
+        match (digest.available_core_ms, digest.running_ms()) {
+            (Some(cores), running) if running > 0 => {
+                seen.max(cores as f64 / running as f64 / digest.task_cpus.max(f64::MIN_POSITIVE))
+            }
+            _ => seen,
+        }
+    }
+
+    /// Tasks of a stage that could have run at one time beside what other stages ran meanwhile.
+    pub fn free_slots(&self, digest: &StageDigest) -> f64 {
+        let Some((from, to)) = digest.running.filter(|(from, to)| to > from) else { return 1.0 };
+        let mut others = 0.0;
+        for other in self.stages.iter().filter(|other| other.position != digest.position) {
+            let Some((start, end)) = other.running.filter(|(start, end)| end > start) else { continue };
+            let shared = (end.min(to) - start.max(from)).max(0);
+            others += other.attempt_ms as f64 * other.task_cpus * shared as f64 / (end - start) as f64;
+        }
+        let taken = others / (to - from) as f64 / digest.task_cpus.max(f64::MIN_POSITIVE);
+        (self.slots(digest) - taken).max(f64::from(digest.peak_concurrency.max(1)))
     }
 
     /// The value of a threshold.
@@ -243,7 +288,7 @@ impl<'r> Context<'r> {
         stage.tasks.for_each(TaskColumn::Speculative, |_, flag| digest.speculative += u64::from(flag != 0));
         let mut spans = Vec::with_capacity(launch.len());
         let mut counted = Vec::with_capacity(launch.len());
-        let mut by_executor: BTreeMap<u32, (u32, i64)> = BTreeMap::new();
+        let mut by_executor: BTreeMap<u32, (u32, i64, i64, i64)> = BTreeMap::new();
         for row in 0..launch.len() {
             let Some(start) = launch[row] else { continue };
             let end = finish[row].unwrap_or(self.end_ms).max(start);
@@ -255,12 +300,16 @@ impl<'r> Context<'r> {
                 digest.lost_ms += end - start;
             }
             if let Some(executor) = executor[row].and_then(|id| u32::try_from(id).ok()) {
-                let entry = by_executor.entry(executor).or_default();
+                let entry = by_executor.entry(executor).or_insert((0, 0, start, end));
                 entry.0 += 1;
                 entry.1 += end - start;
+                entry.2 = entry.2.min(start);
+                entry.3 = entry.3.min(end);
             }
         }
-        digest.executors = by_executor.into_iter().map(|(id, (attempts, ms))| (id, attempts, ms)).collect();
+        digest.executor_firsts = by_executor.values().map(|entry| (entry.2, entry.3)).collect();
+        digest.executors =
+            by_executor.into_iter().map(|(id, (attempts, ms, ..))| (id, attempts, ms)).collect();
         digest.running = spans.iter().map(|span| span.0).min().zip(spans.iter().map(|span| span.1).max());
         digest.active_ms = union_ms(spans.iter().copied());
         digest.peak_concurrency =

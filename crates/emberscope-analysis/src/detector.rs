@@ -111,6 +111,11 @@ impl Sink {
         &self.claims
     }
 
+    /// What could not be looked for.
+    pub fn unchecked(&self) -> &[NotChecked] {
+        &self.not_checked
+    }
+
     pub(crate) fn extend(&mut self, other: Sink) {
         self.claims.extend(other.claims);
         for entry in other.not_checked {

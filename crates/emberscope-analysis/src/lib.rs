@@ -4,6 +4,7 @@
 //! input or output, no clock, no randomness; the same run gives the same diagnosis.
 
 pub mod attribution;
+pub mod capacity;
 pub mod config;
 pub mod context;
 pub mod detector;
@@ -11,8 +12,10 @@ pub mod detectors;
 pub mod diagnosis;
 pub mod finding;
 mod identity;
+pub mod losses;
 pub mod materiality;
 mod parallel;
+pub mod partitions;
 pub mod phrases;
 pub mod plan;
 pub mod plots;
@@ -20,7 +23,10 @@ mod pricing;
 mod redaction;
 pub mod reference;
 pub mod replay;
+pub mod stage_plan;
 pub mod stage_view;
+pub mod tail;
+pub mod tail_worth;
 pub mod thresholds;
 pub mod verdict;
 pub mod words;

@@ -20,8 +20,17 @@ pub const CRITICAL_SHARE: Threshold = Threshold {
     doc: "Share of the run's wall time from which a saving makes a finding critical.",
 };
 
+/// Time below which a claim of time is not made, whatever its share: nobody waits for it, and it is within
+/// what two runs of the same job differ by.
+pub const FLOOR_MS: Threshold = Threshold {
+    tag: "RUN",
+    name: "floor_ms",
+    default: 300.0,
+    doc: "Milliseconds that a finding must be able to save at least.",
+};
+
 /// The thresholds that hold for all detectors.
-pub const THRESHOLDS: &[Threshold] = &[FLOOR_SHARE, CRITICAL_SHARE];
+pub const THRESHOLDS: &[Threshold] = &[FLOOR_SHARE, FLOOR_MS, CRITICAL_SHARE];
 
 /// Severity of a saving in a run of `wall_ms`.
 pub fn severity(saving: RangeMs, wall_ms: i64, thresholds: &Thresholds) -> Severity {

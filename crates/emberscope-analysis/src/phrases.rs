@@ -5,7 +5,7 @@ use crate::detector::NotChecked;
 use crate::diagnosis::CleanCheck;
 use crate::finding::{Change, ChangeKind, Finding, SavingMethod, Savings, Scope};
 use crate::verdict::between;
-use crate::words::{bytes, count, duration, share, times};
+use crate::words::{duration, grouped, share, size, times};
 use serde_json::Value;
 
 /// Elements of a list in evidence that are told; the rest is counted.
@@ -56,8 +56,9 @@ pub fn method(method: SavingMethod) -> Option<&'static str> {
 /// How sure a finding is, and how its saving was found.
 pub fn sureness(finding: &Finding) -> Vec<String> {
     let mut parts = vec![format!("confidence {}", finding.confidence.name())];
-    let has_saving = finding.savings.wall_ms.is_some() || finding.savings.core_ms.is_some();
-    if has_saving && let Some(method) = method(finding.savings.method) {
+    if wall_saving(&finding.savings).is_some()
+        && let Some(method) = method(finding.savings.method)
+    {
         parts.push(format!("saving {method}"));
     }
     parts
@@ -95,7 +96,9 @@ pub fn submit_arguments(changes: &[Change]) -> Vec<String> {
         .iter()
         .filter(|change| change.kind == ChangeKind::Conf)
         .filter_map(|change| {
-            let pair = format!("{}={}", change.key, change.proposed.as_deref()?);
+            // `(remove)` and the like say what to do; they are no values.
+            let proposed = change.proposed.as_deref().filter(|value| !value.starts_with('('))?;
+            let pair = format!("{}={proposed}", change.key);
             let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-=:/,+@%".contains(c);
             Some(if pair.chars().all(is_plain) {
                 format!("--conf {pair}")
@@ -155,6 +158,11 @@ pub fn main_parts(sum: &Sum, floor: f64, most: usize) -> (Vec<(Part, i64)>, i64)
     (parts, rest)
 }
 
+/// The evidence of a finding as people read it; what is not known is left out.
+pub fn evidence_of(finding: &Finding) -> impl Iterator<Item = (String, String)> + '_ {
+    finding.evidence.iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| evidence(name, value))
+}
+
 /// A piece of evidence as people read it: what it is, without its unit, and the value with it.
 pub fn evidence(name: &str, value: &Value) -> (String, String) {
     let (stem, unit) = split_unit(name);
@@ -209,7 +217,7 @@ fn shown(value: &Value, unit: EvidenceUnit) -> String {
             let rest = items.len().saturating_sub(LISTED);
             let mut texts: Vec<String> = items.iter().take(LISTED).map(|item| shown(item, unit)).collect();
             if rest > 0 {
-                texts.push(format!("and {} more", count(rest as i64)));
+                texts.push(format!("and {} more", grouped(rest as i64)));
             }
             if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
         }
@@ -230,11 +238,11 @@ fn shown_number(number: &serde_json::Number, unit: EvidenceUnit) -> String {
     match unit {
         EvidenceUnit::Ms => duration(whole),
         EvidenceUnit::Ns => duration((float / 1e6).round() as i64),
-        EvidenceUnit::Bytes => bytes(whole),
+        EvidenceUnit::Bytes => size(whole),
         EvidenceUnit::Ratio => times(float),
         EvidenceUnit::Share => share(float),
         EvidenceUnit::None if number.is_f64() => format!("{float:.2}"),
-        EvidenceUnit::None => count(whole),
+        EvidenceUnit::None => grouped(whole),
     }
 }
 
@@ -277,7 +285,8 @@ mod tests {
         assert_eq!(change(&conf(Some("1"), "2")), "spark.x: 1 → 2");
         assert_eq!(change(&conf(None, "2")), "spark.x: (not set) → 2");
         assert_eq!(change(&Change::code("join", "salt the key")), "code: join: salt the key");
-        let changes = [conf(None, "2g"), conf(None, "it's $x"), Change::code("a", "b")];
+        let changes =
+            [conf(None, "2g"), conf(Some("1"), "(remove)"), conf(None, "it's $x"), Change::code("a", "b")];
         assert_eq!(
             submit_arguments(&changes),
             ["--conf spark.x=2g".to_owned(), r"--conf 'spark.x=it'\''s $x'".to_owned()]

@@ -187,7 +187,8 @@ fn is_material(context: &Context<'_>, claim: &Claim, savings: &Savings) -> bool 
         (Some(core), Some(all)) if all > 0 => core as f64 / all as f64,
         _ => 0.0,
     };
-    context.share_of_wall(wall.high).is_none_or(|share| share >= floor) || of_core >= floor
+    let is_long = wall.high as f64 >= context.get(&materiality::FLOOR_MS);
+    is_long && context.share_of_wall(wall.high).is_none_or(|share| share >= floor) || of_core >= floor
 }
 
 fn finding(context: &Context<'_>, claim: &Claim, savings: Savings) -> Option<Priced> {

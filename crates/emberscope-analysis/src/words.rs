@@ -1,4 +1,4 @@
-//! Numbers in sentences.
+//! Numbers as a person would say them.
 
 /// `2 h 03 min`, `1 min 07 s`, `30.3 s`, `450 ms`.
 pub fn duration(ms: i64) -> String {
@@ -14,42 +14,25 @@ pub fn duration(ms: i64) -> String {
     }
 }
 
-/// `1.5 GiB`.
-pub fn bytes(bytes: i64) -> String {
-    let mut value = bytes as f64;
-    if value.abs() < 1024.0 {
-        return format!("{bytes} B");
-    }
-    let mut unit = "B";
-    for larger in ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"] {
-        if value.abs() < 1023.95 {
-            break;
-        }
+/// `512 B`, `3.4 MiB`, `1.2 GiB`.
+pub fn size(bytes: i64) -> String {
+    const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+    let (mut value, mut unit) = (bytes.max(0) as f64, 0);
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
         value /= 1024.0;
-        unit = larger;
+        unit += 1;
     }
-    format!("{value:.1} {unit}")
+    if unit == 0 || value >= 100.0 {
+        format!("{value:.0} {}", UNITS[unit])
+    } else {
+        format!("{value:.1} {}", UNITS[unit])
+    }
 }
 
-/// `1,234,567`.
-pub fn count(value: i64) -> String {
-    let digits = value.unsigned_abs().to_string();
-    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3 + 1);
-    if value < 0 {
-        grouped.push('-');
-    }
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
-/// `3.4 times`, `13 times`.
-pub fn times(ratio: f64) -> String {
-    if ratio < 10.0 { format!("{ratio:.1} times") } else { format!("{} times", count(ratio.round() as i64)) }
+/// A share of 1 as `37 %`, `0.6 %`.
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent >= 10.0 || percent == 0.0 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
 }
 
 /// `43 %`; something above zero is never `0 %`, and less than all never `100 %`.
@@ -63,20 +46,72 @@ pub fn share(share: f64) -> String {
     }
 }
 
+/// `13 times`, `2.4 times`.
+pub fn times(ratio: f64) -> String {
+    if ratio >= 10.0 { format!("{ratio:.0} times") } else { format!("{ratio:.1} times") }
+}
+
+/// A ratio or share with three decimals, for evidence.
+pub fn rounded(value: f64) -> f64 {
+    (value * 1000.0).round() / 1000.0
+}
+
+/// `1 task`, `12 tasks`.
+pub fn count(number: usize, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{} {noun}s", grouped(number as i64)) }
+}
+
+/// `1,234,567`.
+pub fn grouped(number: i64) -> String {
+    let digits = number.unsigned_abs().to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3 + 1);
+    for (n, digit) in digits.chars().enumerate() {
+        if n > 0 && (digits.len() - n).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    if number < 0 { format!("-{out}") } else { out }
+}
+
+/// A size as a value of a setting: whole mebibytes where it has some, else kibibytes or bytes.
+pub fn setting_size(bytes: i64) -> String {
+    match bytes {
+        b if b >= 1 << 20 => format!("{}m", b >> 20),
+        b if b >= 1 << 10 => format!("{}k", b >> 10),
+        b => format!("{}b", b.max(1)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_well() {
-        assert_eq!(duration(999), "999 ms");
-        assert_eq!(duration(59_949), "59.9 s");
-        assert_eq!(duration(59_950), "1 min 00 s");
-        assert_eq!(duration(7_384_000), "2 h 03 min");
-        assert_eq!(bytes(1_610_612_736), "1.5 GiB");
-        assert_eq!(count(-1_234_567), "-1,234,567");
-        assert_eq!(times(3.44), "3.4 times");
-        assert_eq!(times(1234.0), "1,234 times");
-        assert_eq!(share(0.001), "<1 %");
+    fn numbers_as_said() {
+        for (ms, text) in [
+            (0, "0 ms"),
+            (999, "999 ms"),
+            (12_345, "12.3 s"),
+            (59_949, "59.9 s"),
+            (59_950, "1 min 00 s"),
+            (245_000, "4 min 05 s"),
+            (7_380_000, "2 h 03 min"),
+            (-1500, "-1.5 s"),
+        ] {
+            assert_eq!(duration(ms), text);
+        }
+        for (bytes, text) in [(512, "512 B"), (3_565_158, "3.4 MiB"), (200 << 30, "200 GiB")] {
+            assert_eq!(size(bytes), text);
+        }
+        assert_eq!(percent(0.371), "37 %");
+        assert_eq!(percent(0.006), "0.6 %");
+        assert_eq!(times(2.44), "2.4 times");
+        assert_eq!((share(0.001), share(0.43)), ("<1 %".to_owned(), "43 %".to_owned()));
+        assert_eq!(count(1, "task"), "1 task");
+        assert_eq!(count(1234, "task"), "1,234 tasks");
+        assert_eq!(grouped(-1_234_567), "-1,234,567");
+        assert_eq!(setting_size(5 << 20), "5m");
+        assert_eq!(setting_size(300), "300b");
     }
 }

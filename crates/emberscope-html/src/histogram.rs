@@ -3,7 +3,7 @@
 use crate::escape;
 use emberscope_analysis::phrases;
 use emberscope_analysis::plots::{Measure, StageDistribution, Unit};
-use emberscope_analysis::words::{bytes, count, duration};
+use emberscope_analysis::words::{duration, grouped, size};
 use std::fmt::Write;
 
 const WIDTH: f64 = 288.0;
@@ -15,8 +15,8 @@ fn shown(value: f64, unit: Unit) -> String {
     let whole = value.round() as i64;
     match unit {
         Unit::Milliseconds => duration(whole),
-        Unit::Records => count(whole),
-        Unit::Bytes => bytes(whole),
+        Unit::Records => grouped(whole),
+        Unit::Bytes => size(whole),
     }
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn plots(out: &mut String, stage: &StageDistribution) {
         let _ = write!(
             out,
             "<p>Longest of {} tasks: task {} (index {}), {} on executor {}",
-            count(stage.tasks as i64),
+            grouped(stage.tasks as i64),
             slowest.task_id,
             slowest.index,
             duration(slowest.duration_ms),
@@ -65,7 +65,7 @@ fn histogram(out: &mut String, stage: &StageDistribution, measure: &Measure) {
         let height = (f64::from(*number) / f64::from(most)).sqrt() * BARS;
         let height = height.max(3.0);
         let (from, to) = (piece * n as f64, piece * (n + 1) as f64);
-        let class = if from >= measure.p95 && measure.max > measure.p95 { "o" } else { "b" };
+        let class = if n > 0 && from >= measure.p95 { "o" } else { "b" };
         let _ = write!(
             out,
             "<rect class=\"{class}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{height:.1}\"><title>{} to {}: {}</title></rect>",
@@ -95,5 +95,5 @@ fn histogram(out: &mut String, stage: &StageDistribution, measure: &Measure) {
 
 fn tasks(number: u32) -> String {
     let plural = if number == 1 { "" } else { "s" };
-    format!("{} task{plural}", count(i64::from(number)))
+    format!("{} task{plural}", grouped(i64::from(number)))
 }

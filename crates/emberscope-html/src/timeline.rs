@@ -3,7 +3,7 @@
 use crate::escape;
 use emberscope_analysis::phrases;
 use emberscope_analysis::plots::{CoreUse, StageSpan, Timeline};
-use emberscope_analysis::words::{count, duration};
+use emberscope_analysis::words::{duration, grouped};
 use std::fmt::Write;
 
 const WIDTH: f64 = 1120.0;
@@ -78,7 +78,7 @@ fn keys(out: &mut String, timeline: &Timeline) {
             (_, "query") => "queries".to_owned(),
             _ => format!("{what}s"),
         };
-        let _ = write!(out, "<span>{} short {plural} not drawn</span>", count(number as i64));
+        let _ = write!(out, "<span>{} short {plural} not drawn</span>", grouped(number as i64));
     }
     out.push_str("</div>");
 }
@@ -113,7 +113,10 @@ impl Drawing<'_> {
         if has_cores {
             let top = 4.0 + queries + stages;
             self.curve(top, EXECUTORS, "executors", "ex", |piece| piece.executors, None);
-            let most = self.most(|piece| piece.offered.max(piece.held));
+            // Until its result has arrived a task seems to hold its core, so that a little more can seem to
+            // be held than there is.
+            let offered = self.most(|piece| piece.offered);
+            let most = if offered > 0.0 { offered } else { self.most(|piece| piece.held) };
             let top = top + EXECUTORS + GAP;
             self.curve(top, CORES, "cores", "off", |piece| piece.offered, Some(most));
             self.curve(top, CORES, "", "held", |piece| piece.held, Some(most));
@@ -167,7 +170,13 @@ impl Drawing<'_> {
                 escape::short(&title, 300)
             );
             if to - from > NAMED {
-                self.text(from + 4.0, y + 9.0, &format!("SQL {}", query.sql_id));
+                let _ = write!(
+                    self.out,
+                    "<text class=\"ql\" x=\"{:.1}\" y=\"{:.1}\">SQL {}</text>",
+                    from + 4.0,
+                    y + 8.6,
+                    query.sql_id
+                );
             }
         }
     }
@@ -238,7 +247,7 @@ impl Drawing<'_> {
         }
         if !name.is_empty() {
             self.text(2.0, top + 11.0, name);
-            self.text(2.0, top + 24.0, &format!("up to {}", count(most.round() as i64)));
+            self.text(2.0, top + 24.0, &format!("up to {}", grouped(most.round() as i64)));
         }
         let pieces = self.timeline.cores.len().max(1) as f64;
         let step = (WIDTH - LEFT - RIGHT) / pieces;
@@ -266,7 +275,7 @@ fn title_of(stage: &StageSpan) -> String {
         stage.name,
         duration(stage.to_ms - stage.submitted_ms),
         duration(stage.submitted_ms),
-        count(stage.attempts as i64)
+        grouped(stage.attempts as i64)
     );
     if stage.is_failed {
         text.push_str(", failed");

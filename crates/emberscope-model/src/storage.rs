@@ -21,6 +21,10 @@ pub struct Storage {
     pub block_updates: u64,
     /// Blocks held now, by (RDD, partition, executor): memory and disk bytes.
     blocks: FxHashMap<(u32, u32, String), (i64, i64)>,
+    /// Copies of every partition held now, by (RDD, partition); 0 = was cached once.
+    copies: FxHashMap<(u32, u32), u32>,
+    /// Distinct partitions held now, by RDD.
+    held: FxHashMap<u32, u32>,
 }
 
 /// An RDD. Texts are numbers of the run's string table.
@@ -53,6 +57,18 @@ pub struct CachedRdd {
     pub peak_memory_bytes: i64,
     /// Most disk its blocks occupied, bytes.
     pub peak_disk_bytes: i64,
+    /// Distinct partitions that were cached at any time.
+    pub ever_cached_partitions: u32,
+    /// Most partitions that were cached at one time; copies count once.
+    pub peak_cached_partitions: u32,
+    /// Updates that took a block away although the RDD was not unpersisted: it had to make room.
+    pub evictions: u64,
+}
+
+/// Partitions of an RDD after an update.
+struct Partitions {
+    held: u32,
+    is_new: bool,
 }
 
 impl Storage {
@@ -84,15 +100,40 @@ impl Storage {
         };
         let (memory_before, disk_before) = before.unwrap_or((0, 0));
         let (memory, disk) = held.unwrap_or((0, 0));
+        let partitions = self.count_copies(rdd_id, partition, before.is_some(), held.is_some());
         let rdd = self.cached.entry(rdd_id).or_default();
+        rdd.ever_cached_partitions += u32::from(partitions.is_new);
+        rdd.peak_cached_partitions = rdd.peak_cached_partitions.max(partitions.held);
+        rdd.evictions += u64::from(held.is_none() && before.is_some());
         rdd.memory_bytes += memory - memory_before;
         rdd.disk_bytes += disk - disk_before;
         rdd.peak_memory_bytes = rdd.peak_memory_bytes.max(rdd.memory_bytes);
         rdd.peak_disk_bytes = rdd.peak_disk_bytes.max(rdd.disk_bytes);
     }
 
+    /// Keeps count of the partitions held, of a block that was held before and is held now.
+    fn count_copies(&mut self, rdd_id: u32, partition: u32, was: bool, is: bool) -> Partitions {
+        let is_new = is && !self.copies.contains_key(&(rdd_id, partition));
+        let held = self.held.entry(rdd_id).or_default();
+        if was != is {
+            let copies = self.copies.entry((rdd_id, partition)).or_default();
+            if is {
+                *held += u32::from(*copies == 0);
+                *copies += 1;
+            } else {
+                *copies = copies.saturating_sub(1);
+                *held = held.saturating_sub(u32::from(*copies == 0));
+            }
+        }
+        Partitions { held: *held, is_new }
+    }
+
     pub(crate) fn unpersist(&mut self, rdd_id: u32) {
         self.blocks.retain(|(id, _, _), _| *id != rdd_id);
+        self.held.remove(&rdd_id);
+        for (_, copies) in self.copies.iter_mut().filter(|((id, _), _)| *id == rdd_id) {
+            *copies = 0;
+        }
         let rdd = self.cached.entry(rdd_id).or_default();
         rdd.unpersisted = true;
         rdd.memory_bytes = 0;

@@ -4,6 +4,11 @@ use super::parts::task_parts;
 use super::{Part, Sum};
 use crate::context::Context;
 use crate::stage_view::StageView;
+use emberscope_log::columns::TaskStatus;
+use std::collections::BTreeMap;
+
+/// How much more than was offered tasks may seem to hold because clocks differ.
+const CLOCKS_DIFFER: f64 = 1.05;
 
 /// A change of the number of cores at a time.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +43,8 @@ impl CoreTime {
     pub(super) fn of(context: &Context<'_>) -> Self {
         let run = context.run;
         let lags = &context.result_lag_ms;
+        let removed: BTreeMap<&str, i64> =
+            run.executors.iter().filter_map(|one| Some((one.id.as_str(), one.removed_ms?))).collect();
         let decoded = crate::parallel::map(&run.stages, |n, stage| {
             let digest = &context.stages[n];
             let view = StageView::of(stage, digest, context.end_ms);
@@ -46,6 +53,14 @@ impl CoreTime {
             let mut spans: Spans = Vec::with_capacity(view.tasks.len());
             let mut clamped = 0;
             for task in &view.tasks {
+                if task.status == TaskStatus::Running {
+                    // It ended with its executor at the latest.
+                    let end = removed.get(context.text(task.executor)).copied().unwrap_or(task.finish_ms);
+                    let end = end.clamp(task.launch_ms, task.finish_ms);
+                    spans.push((task.launch_ms, end, millicores));
+                    sum.add(Part::Unfinished, end - task.launch_ms);
+                    continue;
+                }
                 let parts = task_parts(task);
                 clamped += u64::from(parts.is_clamped);
                 let lag = lags.get(context.text(task.executor)).copied().unwrap_or(0);
@@ -142,28 +157,25 @@ impl CoreTime {
     }
 
     /// Adds idle time, and makes the whole add up to what was offered: clocks of driver and executors
-    /// differ, so that slots may seem to be held for longer than they were there.
+    /// differ, so that slots may seem to be held for a little longer than they were there. Where tasks held
+    /// far more than the log says was offered, it is the log that is wrong, and what was held stands.
     fn close(&self, sum: &mut Sum, held_ms: i64, start_ms: i64, end_ms: i64) {
         let (idle, offered_ms) = self.idle(start_ms, end_ms);
         sum.add_all(&idle);
         let mut excess = held_ms + idle.total_ms() - offered_ms;
         let idle_parts =
             [Part::IdleNoStage, Part::IdlePending, Part::IdleTail, Part::IdleTooFewTasks, Part::IdleStarting];
-        let work_parts = [
-            Part::ResultHandling,
-            Part::Other,
-            Part::Cpu,
-            Part::OtherWork,
-            Part::LostWork,
-            Part::Deserialize,
-        ];
+        let may_cut_work = held_ms as f64 <= offered_ms as f64 * CLOCKS_DIFFER;
+        let work_parts = Part::ALL.iter().rev().copied().filter(|_| may_cut_work);
         for part in idle_parts.into_iter().chain(work_parts) {
             let cut = excess.clamp(0, sum.get(part));
             sum.add(part, -cut);
             excess -= cut;
         }
-        // Held for less than it seemed: rounding of parts of cores.
-        sum.add(Part::IdlePending, -excess);
+        if excess < 0 {
+            // Held for less than it seemed: rounding of parts of cores.
+            sum.add(Part::IdlePending, -excess);
+        }
     }
 
     fn idle(&self, start_ms: i64, end_ms: i64) -> (Sum, i64) {

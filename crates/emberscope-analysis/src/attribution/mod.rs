@@ -55,6 +55,7 @@ parts! {
     Scheduling, "scheduling", "scheduling", "Tasks were not yet launched although their stage was ready: waiting for a slot to be handed over, for locality, or in a queue.";
     WaitingForExecutors, "waiting_for_executors", "waiting for executors", "A stage was ready and the executor that ran it was not there yet.";
     LostWork, "lost_work", "work that was lost", "Task attempts whose output did not count: failures, stages run again, losing speculative copies.";
+    Unfinished, "unfinished", "tasks without an end", "Task attempts whose end is not in the log: the run goes on, or the log was cut.";
     DriverStartup, "driver_startup", "driver, before the first job", "From the application's start to its first job.";
     DriverPlanning, "driver_planning", "driver, within a query", "A query ran and none of its jobs did: planning, listing files, collecting broadcasts, committing.";
     DriverBetween, "driver_between", "driver, between jobs", "No job and no query ran.";

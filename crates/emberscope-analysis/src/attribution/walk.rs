@@ -4,6 +4,7 @@ use super::parts::{TaskParts, task_parts};
 use super::{Part, Sum};
 use crate::context::Context;
 use crate::stage_view::StageView;
+use emberscope_log::columns::TaskStatus;
 use emberscope_model::intervals::merged;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +18,8 @@ struct Step {
     launch_ms: i64,
     finish_ms: i64,
     executor: u32,
-    is_lost: bool,
+    /// What all of it is, where it is not split.
+    whole: Option<Part>,
     parts: TaskParts,
 }
 
@@ -236,8 +238,8 @@ impl<'c, 'r> Walker<'c, 'r> {
         let step = self.steps(stage)[task];
         let to = step.launch_ms.max(limits.start_ms).min(*cursor);
         let piece = *cursor - to;
-        if step.is_lost {
-            sum.add(Part::LostWork, piece);
+        if let Some(part) = step.whole {
+            sum.add(part, piece);
         } else {
             let mut parts = step.parts.first(*cursor - step.launch_ms.min(*cursor));
             // Cut off at the front where the scope begins within the attempt.
@@ -333,7 +335,11 @@ impl<'c, 'r> Walker<'c, 'r> {
             launch_ms: task.launch_ms,
             finish_ms: task.finish_ms,
             executor: task.executor,
-            is_lost: !task.is_useful,
+            whole: match task.status {
+                TaskStatus::Running => Some(Part::Unfinished),
+                _ if !task.is_useful => Some(Part::LostWork),
+                _ => None,
+            },
             parts: task_parts(task),
         });
         let steps = Arc::new(steps.collect::<Vec<Step>>());

@@ -34,32 +34,7 @@ impl ConfKey {
     }
 }
 
-const V1: Version = Version(1, 0);
-const V2: Version = Version(2, 0);
-const V30: Version = Version(3, 0);
-const V32: Version = Version(3, 2);
-
-const fn since(name: &'static str, since: Version, defaults: &'static [(Version, &'static str)]) -> ConfKey {
-    ConfKey { name, since, removed: None, defaults, bare_bytes: 1, bare_ms: 1000 }
-}
-
-const fn mebibytes(
-    name: &'static str,
-    first: Version,
-    defaults: &'static [(Version, &'static str)],
-) -> ConfKey {
-    ConfKey { bare_bytes: 1 << 20, ..since(name, first, defaults) }
-}
-
-/// The settings, by name.
-pub const KEYS: &[ConfKey] = &[
-    since("spark.dynamicAllocation.enabled", V1, &[(V1, "false")]),
-    mebibytes("spark.executor.memory", V1, &[(V1, "1g")]),
-    since("spark.sql.adaptive.enabled", V2, &[(V2, "false"), (V32, "true")]),
-    since("spark.sql.adaptive.skewJoin.enabled", V30, &[(V30, "true")]),
-    since("spark.sql.autoBroadcastJoinThreshold", V1, &[(V1, "10485760b")]),
-    since("spark.sql.shuffle.partitions", V1, &[(V1, "200")]),
-];
+pub use super::table::KEYS;
 
 /// What is known of a setting.
 pub fn key(name: &str) -> Option<&'static ConfKey> {
@@ -79,5 +54,10 @@ mod tests {
         let adaptive = key("spark.sql.adaptive.enabled").unwrap();
         assert_eq!(adaptive.default_in(Version(3, 1)), Some("false"));
         assert_eq!(adaptive.default_in(Version(3, 5)), Some("true"));
+        for key in KEYS {
+            let successor = key.removed.and_then(|(_, successor)| successor);
+            assert!(successor.is_none_or(|name| self::key(name).is_some()), "{}", key.name);
+            assert!(key.removed.is_none_or(|(removed, _)| key.since < removed), "{}", key.name);
+        }
     }
 }

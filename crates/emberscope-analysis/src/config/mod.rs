@@ -1,9 +1,11 @@
 //! Configuration in effect, and what is known of Spark's settings by version.
 
 mod keys;
+mod table;
 mod value;
 
 pub use keys::{ConfKey, KEYS, key};
+pub(crate) use value::is_same;
 pub use value::{parse_bool, parse_bytes, parse_ms};
 
 use crate::finding::{Change, ChangeKind};

@@ -39,7 +39,7 @@ pub fn parse_ms(text: &str, bare: i64) -> Option<i64> {
         "" => bare,
         "us" => return Some(number / 1000),
         "ms" => 1,
-        "s" => 1000,
+        "s" | "sec" | "secs" => 1000,
         "m" | "min" => 60_000,
         "h" => 3_600_000,
         "d" => 86_400_000,
@@ -53,9 +53,12 @@ pub(crate) fn is_same(name: &str, one: &str, other: &str) -> bool {
     if one.trim().eq_ignore_ascii_case(other.trim()) {
         return true;
     }
-    let bare = key(name).map_or(1, |key| key.bare_bytes);
-    let bytes = |text| parse_bytes(text, bare);
-    bytes(one).is_some() && bytes(one) == bytes(other)
+    let (bare_bytes, bare_ms) = key(name).map_or((1, 1000), |key| (key.bare_bytes, key.bare_ms));
+    let same = |one: Option<i64>, other: Option<i64>| one.is_some() && one == other;
+    let number = |text: &str| text.trim().parse::<f64>().ok();
+    same(parse_bytes(one, bare_bytes), parse_bytes(other, bare_bytes))
+        || same(parse_ms(one, bare_ms), parse_ms(other, bare_ms))
+        || number(one).zip(number(other)).is_some_and(|(one, other)| one == other)
 }
 
 #[cfg(test)]
@@ -81,5 +84,8 @@ mod tests {
         }
         assert!(is_same("spark.sql.autoBroadcastJoinThreshold", "10485760b", "10MB"));
         assert!(!is_same("spark.sql.shuffle.partitions", "200", "400"));
+        assert!(is_same("spark.locality.wait", "3s", "3000"));
+        assert!(is_same("spark.speculation.multiplier", "3", "3.0"));
+        assert!(!is_same("spark.locality.wait", "3s", "0"));
     }
 }

@@ -1,5 +1,21 @@
 //! Plans as detectors look at them: typed operators with their metrics and stages.
 
+pub mod aggregate;
+pub mod aqe;
+pub mod exchange;
+pub mod fingerprint;
+pub mod join;
+pub mod names;
+pub mod price;
+pub mod rows;
+pub mod scan;
+pub mod stage_ops;
+pub mod text;
+pub mod time;
+pub mod write;
+
+pub use stage_ops::operators_of_stage;
+
 use emberscope_log::event::plan::{MetricKind, PlanTree};
 use emberscope_model::run::Run;
 use emberscope_model::sql::{NodeStages, SqlExecution, SqlMetric};
@@ -54,6 +70,9 @@ pub struct Node {
     pub metrics: Vec<(String, MetricKind, u64)>,
     /// Stages it ran in.
     pub stages: NodeStages,
+    /// Whether it belongs to the plan that made cached data: it ran when the data was cached, if at all,
+    /// not with this query.
+    pub in_cached_plan: bool,
 }
 
 /// A SQL execution with its final plan.
@@ -85,6 +104,11 @@ impl<'r> SqlView<'r> {
         let node = self.nodes.get(node as usize)?;
         let (_, _, id) = node.metrics.iter().find(|(name, _, _)| name == metric)?;
         self.metrics.get(id)
+    }
+
+    /// Whether a node belongs to the plan that made cached data.
+    pub fn is_cached_plan(&self, node: u32) -> bool {
+        self.nodes.get(node as usize).is_some_and(|node| node.in_cached_plan)
     }
 
     /// Nodes that ran in a stage attempt.
@@ -143,12 +167,15 @@ fn nodes(tree: &PlanTree, stages: Vec<NodeStages>) -> Vec<Node> {
                     .map(|metric| (tree.text(metric.name).to_owned(), metric.kind, metric.accumulator_id))
                     .collect(),
                 stages,
+                in_cached_plan: false,
             }
         })
         .collect();
     for n in 0..nodes.len() {
         if let Some(parent) = nodes[n].parent {
             nodes[parent as usize].children.push(n as u32);
+            let parent = &nodes[parent as usize];
+            nodes[n].in_cached_plan = parent.in_cached_plan || parent.class == OperatorClass::Cache;
         }
     }
     nodes
@@ -160,7 +187,7 @@ fn class_of(name: &str) -> OperatorClass {
         OperatorClass::Broadcast
     } else if has("Exchange") || has("AQEShuffleRead") || has("ShuffleQueryStage") {
         OperatorClass::Shuffle
-    } else if has("InMemoryTableScan") {
+    } else if has("InMemoryTableScan") || has("In-memory table") {
         OperatorClass::Cache
     } else if has("Scan") {
         OperatorClass::Scan

@@ -134,7 +134,7 @@ impl ReplayModel {
         fair_pools.sort_unstable();
         fair_pools.dedup();
         let load = Load::of(context);
-        let stages: Vec<StageModel> = crate::parallel::map(&run.stages, |_, stage| {
+        let mut stages: Vec<StageModel> = crate::parallel::map(&run.stages, |_, stage| {
             let job = stage.job_ids.first().and_then(|id| by_job.get(id)).copied().unwrap_or(0);
             let parents = stage_parents(run, stage, &by_place);
             let fair_pool = stage.pool.as_deref().and_then(|pool| fair_pools.binary_search(&pool).ok());
@@ -148,6 +148,7 @@ impl ReplayModel {
             model.fair_pool = fair_pool.map_or(0, |pool| pool as u32 + 1);
             model
         });
+        set_gaps(context, &mut stages);
         let mut model = ReplayModel {
             executors: executors(context, &pools, &stages),
             stages,
@@ -557,7 +558,7 @@ fn stage_model(
         submit_lag_ms: 0,
         launch_lag_ms: launch_lag,
         complete_lag_ms: completed(stage).map_or(0, |end| end - last_awaited.unwrap_or(at)),
-        gap_ms: median_gap(context, stage, &tasks, &order, &launch, &executor),
+        gap_ms: 0,
         tasks: tasks.into(),
         launches_ms: launches.into(),
         pool: 0,
@@ -570,38 +571,47 @@ fn millis(ms: i64) -> u32 {
     u32::try_from(ms.max(0)).unwrap_or(u32::MAX)
 }
 
-/// Median time between the end of a task and the launch of the next in the same slot, over executors
-/// that ran more tasks of the stage than they have slots.
-fn median_gap(
-    context: &Context<'_>,
-    stage: &StageAttempt,
-    tasks: &[TaskModel],
-    order: &[usize],
-    launch: &[Option<i64>],
-    executor: &[Option<i64>],
-) -> u32 {
-    let mut by_executor: BTreeMap<i64, Vec<(i64, i64)>> = BTreeMap::new();
-    for (task, row) in tasks.iter().zip(order) {
-        if let (Some(start), Some(id)) = (launch[*row], executor[*row]) {
-            by_executor.entry(id).or_default().push((start, start + i64::from(task.hold_ms)));
+/// Sets for each stage attempt the median time between the end of a task and the launch of its next one in
+/// the same slot. With launches and ends of an executor each in order, the n-th launch took the slot of the
+/// end that is as many before it as there are slots; a slot that was free before the stage was ready says
+/// nothing.
+fn set_gaps(context: &Context<'_>, stages: &mut [StageModel]) {
+    let run = context.run;
+    let mut by_executor: BTreeMap<u32, Vec<(i64, i64, u32)>> = BTreeMap::new();
+    for (n, stage) in stages.iter().enumerate() {
+        let executor = run.stages[n].tasks.column_or(TaskColumn::Executor, -1);
+        let at = submitted(&run.stages[n], context.start_ms);
+        let rows = task_order(&run.stages[n]);
+        for ((task, launch), row) in stage.tasks.iter().zip(stage.launches_ms.iter()).zip(rows) {
+            let start = at + i64::from(*launch);
+            if let Ok(executor) = u32::try_from(executor[row]) {
+                let spans = by_executor.entry(executor).or_default();
+                spans.push((start, start + i64::from(task.hold_ms), n as u32));
+            }
         }
     }
-    let cpus = emberscope_model::occupancy::task_cpus(context.run, stage);
-    let mut gaps = Vec::new();
-    for (id, spans) in &by_executor {
-        let name = u32::try_from(*id).map_or("", |id| context.run.strings.text(id));
-        let cores =
-            context.run.executors.iter().find(|executor| executor.id == name).and_then(|one| one.cores);
-        let Some(slots) = cores.map(|cores| (f64::from(cores) / cpus).floor().max(1.0) as usize) else {
+    let mut gaps: Vec<Vec<u32>> = vec![Vec::new(); stages.len()];
+    for (executor, mut spans) in by_executor {
+        let name = run.strings.text(executor);
+        let Some(cores) = run.executors.iter().find(|one| one.id == name).and_then(|one| one.cores) else {
             continue;
         };
+        spans.sort_unstable();
         let mut ends: Vec<i64> = spans.iter().map(|span| span.1).collect();
         ends.sort_unstable();
-        gaps.extend(spans.iter().skip(slots).zip(&ends).map(|(span, end)| (span.0 - end).max(0)));
+        let cpus = context.stages.get(spans[0].2 as usize).map_or(1.0, |digest| digest.task_cpus);
+        let slots = (f64::from(cores) / cpus).floor().max(1.0) as usize;
+        for ((start, _, stage), end) in spans.iter().skip(slots).zip(&ends) {
+            let stage = *stage as usize;
+            if *end >= submitted(&run.stages[stage], i64::MAX) {
+                gaps[stage].push(millis(start - end));
+            }
+        }
     }
-    if gaps.is_empty() {
-        return 0;
+    for (stage, mut gaps) in stages.iter_mut().zip(gaps) {
+        if !gaps.is_empty() {
+            let middle = gaps.len() / 2;
+            stage.gap_ms = *gaps.select_nth_unstable(middle).1;
+        }
     }
-    let middle = gaps.len() / 2;
-    millis(*gaps.select_nth_unstable(middle).1)
 }

@@ -18,6 +18,8 @@ pub(super) struct StageOverlay {
 pub(super) struct Overlay {
     pub(super) stages: FxHashMap<usize, StageOverlay>,
     pub(super) job_sooner_ms: FxHashMap<usize, i64>,
+    pub(super) unit_sooner_ms: FxHashMap<usize, i64>,
+    pub(super) unit_end_sooner_ms: FxHashMap<usize, i64>,
     pub(super) end_sooner_ms: i64,
     /// Executors added until the first are there at the second.
     pub(super) executors_by: Option<(i64, i64)>,
@@ -29,6 +31,8 @@ impl Overlay {
         let mut overlay = Overlay {
             stages: FxHashMap::default(),
             job_sooner_ms: FxHashMap::default(),
+            unit_sooner_ms: FxHashMap::default(),
+            unit_end_sooner_ms: FxHashMap::default(),
             end_sooner_ms: 0,
             executors_by: None,
             slots: 1.0,
@@ -38,9 +42,7 @@ impl Overlay {
             match edit {
                 Edit::JobSooner { job, by_ms } => {
                     if let Some(job) = model.by_job.get(job) {
-                        let sooner = overlay.job_sooner_ms.entry(*job).or_default();
-                        // Two claims about one gap are about the same time.
-                        *sooner = (*sooner).max(*by_ms);
+                        overlay.start_sooner(model, *job, *by_ms);
                     }
                 }
                 Edit::EndSooner { by_ms } => overlay.end_sooner_ms = overlay.end_sooner_ms.max(*by_ms),
@@ -65,6 +67,30 @@ impl Overlay {
             }
         }
         overlay
+    }
+}
+
+impl Overlay {
+    /// Takes time from the gap before a job: first from its own lag, then, if it opens its unit, from the
+    /// unit's, then from what the units before it did after their last jobs. Two claims about one gap are
+    /// about the same time, so that the larger one counts.
+    fn start_sooner(&mut self, model: &ReplayModel, job: usize, by_ms: i64) {
+        let take = |map: &mut FxHashMap<usize, i64>, key: usize, lag_ms: i64, left: i64| {
+            let taken = left.clamp(0, lag_ms.max(0));
+            let sooner = map.entry(key).or_default();
+            *sooner = (*sooner).max(taken);
+            left - taken
+        };
+        let model_job = &model.jobs[job];
+        let mut left = take(&mut self.job_sooner_ms, job, model_job.start_lag_ms, by_ms);
+        if !model_job.parents.is_empty() {
+            return;
+        }
+        let unit = &model.units[model_job.unit];
+        left = take(&mut self.unit_sooner_ms, model_job.unit, unit.start_lag_ms, left);
+        for parent in &unit.parents {
+            take(&mut self.unit_end_sooner_ms, *parent, model.units[*parent].end_lag_ms, left);
+        }
     }
 }
 

@@ -132,7 +132,7 @@ impl<'m> Replay<'m> {
             replay.unit_open[n].0 = unit.jobs.len() as u32;
             unit.parents.iter().for_each(|parent| replay.unit_children[*parent].push(n as u32));
             if unit.parents.is_empty() {
-                replay.at(model.start_ms + unit.start_lag_ms, Event::UnitStart(n as u32));
+                replay.at(model.start_ms + replay.unit_lag(n), Event::UnitStart(n as u32));
             }
         }
         replay.executors();
@@ -234,6 +234,11 @@ impl<'m> Replay<'m> {
         }
     }
 
+    fn unit_lag(&self, unit: usize) -> i64 {
+        let sooner = self.overlay.unit_sooner_ms.get(&unit).copied().unwrap_or(0);
+        self.model.units[unit].start_lag_ms - sooner
+    }
+
     fn unit_start(&mut self, unit: usize) {
         self.unit_start[unit] = self.now;
         let model = &self.model.units[unit];
@@ -253,7 +258,7 @@ impl<'m> Replay<'m> {
             *waits -= 1;
             *ready = (*ready).max(self.now);
             if *waits == 0 {
-                let start = *ready + self.model.units[child as usize].start_lag_ms;
+                let start = *ready + self.unit_lag(child as usize);
                 self.at(start, Event::UnitStart(child));
             }
         }
@@ -265,8 +270,7 @@ impl<'m> Replay<'m> {
         *ready = (*ready).max(ready_ms);
         if *waits == 0 {
             let sooner = self.overlay.job_sooner_ms.get(&job).copied().unwrap_or(0);
-            let lag = self.model.jobs[job].start_lag_ms;
-            let start = *ready + (lag - sooner).max(lag.min(0));
+            let start = *ready + self.model.jobs[job].start_lag_ms - sooner;
             self.at(start, Event::JobStart(job as u32));
         }
     }
@@ -300,7 +304,8 @@ impl<'m> Replay<'m> {
         *open -= 1;
         *last = (*last).max(self.now);
         if *open == 0 {
-            let end = *last + self.model.units[unit].end_lag_ms;
+            let sooner = self.overlay.unit_end_sooner_ms.get(&unit).copied().unwrap_or(0);
+            let end = *last + self.model.units[unit].end_lag_ms - sooner;
             self.at(end, Event::UnitEnd(unit as u32));
         }
     }

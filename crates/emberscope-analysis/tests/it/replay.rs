@@ -1,9 +1,10 @@
 //! The replay against the runs that it replays.
 
-use crate::made::every_log;
+use crate::made::{Made, START, every_log, is_broken, task};
 use emberscope_analysis::context::Context;
-use emberscope_analysis::replay::{ReplayModel, Timeline};
+use emberscope_analysis::replay::{Edit, ReplayModel, Timeline};
 use emberscope_analysis::thresholds::Thresholds;
+use serde_json::json;
 
 #[test]
 fn bookkeeping_is_exact_and_free_replays_come_close() {
@@ -22,7 +23,9 @@ fn bookkeeping_is_exact_and_free_replays_come_close() {
             free
         );
         assert_eq!(model.pinned_error_ms(), 0, "{name}");
-        errors.push(free.abs());
+        if !is_broken(&name) {
+            errors.push(free.abs());
+        }
     }
     errors.sort_by(f64::total_cmp);
     println!(
@@ -31,4 +34,73 @@ fn bookkeeping_is_exact_and_free_replays_come_close() {
         errors[errors.len() / 2],
         errors[errors.len() - 1]
     );
+    assert!(errors[errors.len() / 2] < 0.005);
+    assert!(errors[errors.len() - 1] < 0.05);
+}
+
+/// How much sooner a made run ends with edits.
+fn saved(made: &Made, edits: &[Edit]) -> i64 {
+    let (run, thresholds) = (made.run(), Thresholds::default());
+    let context = Context::of(&run, &thresholds);
+    let model = ReplayModel::of(&context).unwrap();
+    assert_eq!(model.pinned_error_ms(), 0);
+    let end = |edits: &[Edit]| model.replay(edits.iter(), Timeline::Fixed).unwrap().end_ms;
+    end(&[]) - end(edits)
+}
+
+#[test]
+fn edits_save_what_they_must() {
+    // One executor of two slots; attempts hold their slots for 9 ms more than they run.
+    let stage = |ms: &[i64]| ms.iter().map(|ms| task(*ms)).collect::<Vec<_>>();
+    let mut made = Made::new("3.5.1", 1, 2, &[]);
+    made.job(None, &[stage(&[991, 991, 991, 3991])]);
+    made.wait(5000);
+    made.job(None, &[stage(&[991; 4]), stage(&[991; 2])]);
+    let first = (0, 0);
+    let factors = |factors: &[f32]| Edit::Scale { place: first, factors: factors.to_vec().into() };
+    let cases: Vec<(&str, Vec<Edit>, i64)> = vec![
+        ("nothing", vec![], 0),
+        // 1000 and 1000, then 1000 and 4000: the last ends at 5000, capped at 2000.
+        ("a tail of 4000 ms capped at 1000", vec![factors(&[1.0, 1.0, 1.0, 0.25])], 3000),
+        ("a task that nobody waits for", vec![factors(&[1.0, 1.0, 0.1, 1.0])], 0),
+        (
+            "two edits of one task multiply",
+            vec![factors(&[1.0, 1.0, 1.0, 0.5]), factors(&[1.0, 1.0, 1.0, 0.5])],
+            3000,
+        ),
+        // 7000 ms of work in 14 tasks over two slots, against 5000 and a task's handover.
+        ("other sizes", vec![Edit::Resize { place: first, tasks: 14, overhead_ms: 0.0 }], 1495),
+        ("a gap before a job", vec![Edit::JobSooner { job: 1, by_ms: 4000 }], 4000),
+        ("a gap cannot be longer than it is", vec![Edit::JobSooner { job: 1, by_ms: 60_000 }], 5020),
+        (
+            "one gap is saved once",
+            vec![Edit::JobSooner { job: 1, by_ms: 4000 }, Edit::JobSooner { job: 1, by_ms: 3000 }],
+            4000,
+        ),
+        ("the end", vec![Edit::EndSooner { by_ms: 200 }], 200),
+        ("a stage that does not run", vec![Edit::Drop { place: (1, 0) }], 2018),
+        ("attempts that do not happen", vec![Edit::Remove { place: first, tasks: vec![3].into() }], 3000),
+        ("no such stage", vec![Edit::Drop { place: (9, 0) }, Edit::JobSooner { job: 9, by_ms: 9 }], 0),
+    ];
+    for (name, edits, expected) in cases {
+        let saved = saved(&made, &edits);
+        assert!((saved - expected).abs() <= 6, "{name}: {saved} against {expected}");
+    }
+    // With twice the slots the first stage takes its longest task, the others one wave.
+    assert!((saved(&made, &[Edit::ScaleSlots { factor: 2.0 }]) - 2000).abs() <= 20);
+}
+
+#[test]
+fn executors_that_come_late_are_waited_for() {
+    let mut made = Made::new("3.5.1", 0, 0, &[]);
+    let line = |id: &str, at: i64| {
+        json!({"Event": "SparkListenerExecutorAdded", "Timestamp": at, "Executor ID": id,
+            "Executor Info": {"Host": "h", "Total Cores": 1, "Log Urls": {}}})
+    };
+    made.line(line("1", START + 6000));
+    made.executors_for_tasks(1, 1, START + 6000);
+    made.job(None, &[vec![task(1000)]]);
+    // The job starts at one second and could have run at once.
+    let edit = Edit::ExecutorsBy { until_ms: START + 6000, at_ms: START };
+    assert!((saved(&made, std::slice::from_ref(&edit)) - 5000).abs() <= 20);
 }

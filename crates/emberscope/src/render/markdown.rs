@@ -162,8 +162,7 @@ fn finding(out: &mut String, finding: &Finding) {
     if !finding.evidence.is_empty() {
         out.push_str("\n| evidence | |\n|---|---:|\n");
     }
-    for (name, value) in &finding.evidence {
-        let (name, value) = phrases::evidence(name, value);
+    for (name, value) in phrases::evidence_of(finding) {
         let _ = writeln!(out, "| {} | {} |", escaped(&name), escaped(&value));
     }
     if !finding.validate.is_empty() {

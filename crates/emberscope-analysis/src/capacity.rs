@@ -1,0 +1,184 @@
+//! What executors offered and what tasks took of it: the one definition behind every idle figure.
+//!
+//! Offered = lifetimes times cores ([`Context::available_core_ms`]); taken = slots held by task attempts
+//! ([`occupancy`](emberscope_model::occupancy::occupancy)); idle = the difference.
+
+use crate::context::Context;
+use crate::detector::Threshold;
+use emberscope_log::columns::TaskColumn;
+use emberscope_model::intervals::merged;
+use emberscope_model::occupancy::occupancy;
+use emberscope_model::run::Executor;
+
+/// Core-time of a run, core-milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capacity {
+    /// What executors offered.
+    pub allocated: i64,
+    /// What task attempts took of it, lost ones included.
+    pub occupied: i64,
+    /// The rest.
+    pub idle: i64,
+    /// The part of the idle time in which no stage ran a task.
+    pub idle_between_stages: i64,
+    /// The part in which some stage did, on fewer cores than there were.
+    pub idle_in_stages: i64,
+    /// Most cores at one time.
+    pub peak_cores: i64,
+}
+
+impl Capacity {
+    /// Share of the offered core-time that tasks took.
+    pub fn used_share(&self) -> f64 {
+        if self.allocated > 0 { self.occupied as f64 / self.allocated as f64 } else { 0.0 }
+    }
+
+    /// Share that was idle.
+    pub fn idle_share(&self) -> f64 {
+        1.0 - self.used_share()
+    }
+}
+
+/// Core-time of a run; `None` when no executor's cores are known or no task ran.
+pub fn capacity(ctx: &Context<'_>) -> Option<Capacity> {
+    *ctx.capacity.get_or_init(|| compute(ctx))
+}
+
+fn compute(ctx: &Context<'_>) -> Option<Capacity> {
+    let allocated = ctx.allocated_core_ms.filter(|allocated| *allocated > 0)?;
+    // The end of a task is seen a little after its slot is free, so that the sum may exceed what there was.
+    let occupied = occupancy(ctx.run).occupied_core_ms?.clamp(0, allocated);
+    let idle = allocated - occupied;
+    let between = stage_gaps(ctx).iter().filter_map(|(from, to)| ctx.available_core_ms(*from, *to)).sum();
+    let idle_between_stages = idle.min(between);
+    Some(Capacity {
+        allocated,
+        occupied,
+        idle,
+        idle_between_stages,
+        idle_in_stages: idle - idle_between_stages,
+        peak_cores: peak_cores(ctx),
+    })
+}
+
+/// Spans of the run in which no task ran.
+fn stage_gaps(ctx: &Context<'_>) -> Vec<(i64, i64)> {
+    gaps(ctx.stages.iter().filter_map(|digest| digest.running), ctx.start_ms, ctx.end_ms)
+}
+
+/// What `spans` leave of `from..to`.
+pub fn gaps(spans: impl IntoIterator<Item = (i64, i64)>, from: i64, to: i64) -> Vec<(i64, i64)> {
+    let mut gaps = Vec::new();
+    let mut at = from;
+    for (start, end) in merged(spans) {
+        if start.min(to) > at {
+            gaps.push((at, start.min(to)));
+        }
+        at = at.max(end);
+    }
+    if at < to {
+        gaps.push((at, to));
+    }
+    gaps
+}
+
+/// Cores of the executors that are there at a time.
+pub fn cores_at(ctx: &Context<'_>, time_ms: i64) -> i64 {
+    let is_there = |executor: &&Executor| {
+        executor.lifetime(ctx.end_ms).is_some_and(|(added, removed)| added <= time_ms && time_ms < removed)
+    };
+    ctx.run.executors.iter().filter(is_there).map(|executor| i64::from(executor.cores.unwrap_or(0))).sum()
+}
+
+/// Number of executors that are there at a time.
+pub fn executors_at(ctx: &Context<'_>, time_ms: i64) -> usize {
+    let is_there = |executor: &&Executor| {
+        executor.lifetime(ctx.end_ms).is_some_and(|(added, removed)| added <= time_ms && time_ms < removed)
+    };
+    ctx.run.executors.iter().filter(is_there).count()
+}
+
+fn peak_cores(ctx: &Context<'_>) -> i64 {
+    let starts = ctx.run.executors.iter().filter_map(|executor| executor.added_ms);
+    starts.map(|time| cores_at(ctx, time)).max().unwrap_or(0)
+}
+
+/// Core-milliseconds that task attempts of all stages held between two times.
+pub fn held_core_ms(ctx: &Context<'_>, from_ms: i64, to_ms: i64) -> i64 {
+    let mut held = 0.0;
+    for (stage, digest) in ctx.run.stages.iter().zip(&ctx.stages) {
+        if digest.running.is_none_or(|(start, end)| end <= from_ms || start >= to_ms) {
+            continue;
+        }
+        let launch = stage.tasks.column(TaskColumn::LaunchTime);
+        let finish = stage.tasks.column(TaskColumn::FinishTime);
+        let overlap: i64 = launch
+            .iter()
+            .zip(&finish)
+            .filter_map(|(launch, finish)| {
+                let (start, end) = ((*launch)?, finish.unwrap_or(ctx.end_ms));
+                Some((end.min(to_ms) - start.max(from_ms)).max(0))
+            })
+            .sum();
+        held += overlap as f64 * digest.task_cpus;
+    }
+    held.round() as i64
+}
+
+/// Whether dynamic allocation gave an executor back, rather than it being lost: the reasons that
+/// `ExecutorAllocationManager` leaves. Crashes, preemption and lost nodes have others.
+pub fn was_given_back(executor: &Executor) -> bool {
+    let reason = executor.removed_reason.as_deref().unwrap_or("").to_ascii_lowercase();
+    ["killed by driver", "idle"].iter().any(|text| reason.contains(text))
+}
+
+/// Heap of an executor, bytes: of its resource profile, else of the configuration.
+pub fn heap_bytes(ctx: &Context<'_>, executor: &Executor) -> Option<i64> {
+    requested(ctx, executor, "memory").or_else(|| ctx.conf(None).bytes("spark.executor.memory"))
+}
+
+/// Memory of an executor with all that its container holds beside the heap, bytes.
+pub fn container_bytes(ctx: &Context<'_>, executor: &Executor) -> Option<i64> {
+    let conf = ctx.conf(None);
+    let heap = heap_bytes(ctx, executor)?;
+    let overhead = requested(ctx, executor, "memoryOverhead")
+        .or_else(|| conf.bytes("spark.executor.memoryOverhead"))
+        .or_else(|| conf.bytes("spark.yarn.executor.memoryOverhead"))
+        .unwrap_or_else(|| default_overhead_bytes(ctx, heap));
+    let off_heap = if conf.bool("spark.memory.offHeap.enabled") == Some(true) {
+        conf.bytes("spark.memory.offHeap.size").unwrap_or(0)
+    } else {
+        0
+    };
+    let python = conf.bytes("spark.executor.pyspark.memory").unwrap_or(0);
+    Some(heap.saturating_add(overhead).saturating_add(off_heap).saturating_add(python))
+}
+
+/// What Spark takes for the overhead where none is set: a share of the heap, at least a minimum.
+pub fn default_overhead_bytes(ctx: &Context<'_>, heap: i64) -> i64 {
+    let conf = ctx.conf(None);
+    let minimum = conf.bytes("spark.executor.minMemoryOverhead").unwrap_or(SMALLEST_OVERHEAD_BYTES);
+    let factor = conf.number("spark.executor.memoryOverheadFactor").unwrap_or(OVERHEAD_FACTOR);
+    minimum.max((heap as f64 * factor) as i64)
+}
+
+/// Least overhead before `spark.executor.minMemoryOverhead` (4.0) made it a setting: a constant of Spark.
+const SMALLEST_OVERHEAD_BYTES: i64 = 384 << 20;
+/// Share of the heap before `spark.executor.memoryOverheadFactor` (3.3): a constant of Spark.
+const OVERHEAD_FACTOR: f64 = 0.1;
+
+/// A memory of the executor's resource profile, bytes; profiles give mebibytes.
+fn requested(ctx: &Context<'_>, executor: &Executor, name: &str) -> Option<i64> {
+    let profile = ctx.run.resource_profiles.get(&executor.resource_profile_id)?;
+    let amount = profile.executor.get(name)?.amount;
+    (amount > 0.0).then_some((amount * f64::from(1 << 20)) as i64)
+}
+
+/// Core-time below which a run is too small for figures about idle machines.
+pub const SMALL_RUN_CORE_MS: Threshold = Threshold {
+    tag: "UTIL",
+    name: "min_allocated_core_ms",
+    default: 60_000.0,
+    doc: "Core-milliseconds that executors must have offered before idle cores or memory are worth a word: \
+          in less, starting and stopping is most of the run.",
+};

@@ -1,0 +1,292 @@
+//! Work that waited for executors to come.
+
+use super::app_words::{count, rounded, time};
+use crate::capacity::{cores_at, executors_at, was_given_back};
+use crate::context::{Context, StageDigest};
+use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
+use crate::finding::{Change, Claim, Confidence, Nature, Scope, Worth};
+use crate::replay::Edit;
+use emberscope_model::run::Executor;
+use std::collections::HashMap;
+
+const MIN_WAIT_MS: Threshold = Threshold {
+    tag: "COLD",
+    name: "min_wait_ms",
+    default: 5_000.0,
+    doc: "Wait from which a ramp-up is reported: missing core-time over the cores that were there in the end.",
+};
+
+/// Work that waited for executors to come.
+pub static COLD: Detector = Detector {
+    tag: "COLD",
+    title: "Cold start",
+    types: &[FindingType {
+        name: "coldStart",
+        what: "Submitted stages waited for executors that had not come yet.",
+    }],
+    thresholds: &[MIN_WAIT_MS],
+    checks: &[Check::App(check)],
+    what: "A stage was submitted and its tasks could have run, but the executors that later ran them were still to \
+           come. That happens at the start of a run, and again after every pause in which dynamic allocation gave \
+           executors back. Only executors that ran tasks of the waiting stage count, from the stage's submission to \
+           their arrival; how long the driver took before its first stage does not matter. Executors that replace \
+           lost ones are left to `failures`.",
+    rule: "For every executor, the wait is the time from the submission of the first stage that used it to its own \
+           arrival, where that is later. Waits of overlapping stages form one ramp-up. Its length is the sum of waits \
+           times cores over the cores that were there at its end; it is reported from `min_wait_ms` on. The first \
+           ramp-up of the run and later ones make one finding each.",
+    why: "Nothing runs, or runs on a few cores, while the cluster manager starts containers and JVMs. Dynamic \
+          allocation asks for one executor first and doubles with every second of backlog, so that a large stage at \
+          the start gets its cores late. Every new executor also pays the warm-up of its JVM again in its first tasks.",
+    fix: "Ask for the executors before they are needed, and keep them over short pauses:\n\n```sql\n-- at submission:\n\
+          -- spark.dynamicAllocation.initialExecutors=8\n-- spark.dynamicAllocation.executorIdleTimeout=300s\n```\n\n\
+          ```python\nspark = (SparkSession.builder\n    .config(\"spark.dynamicAllocation.initialExecutors\", \"8\")\n    \
+          .config(\"spark.dynamicAllocation.minExecutors\", \"4\")\n    .getOrCreate())\n```\n\nWithout dynamic \
+          allocation the time is the cluster manager's: smaller images, warm pools, free capacity in the queue.",
+    limits: "On YARN and Kubernetes Spark waits for most of its executors before it runs any program \
+             (`spark.scheduler.minRegisteredResourcesRatio`), before the first stage: that time is part of the \
+             driver's start-up here. Logs without executor additions cannot be judged.",
+};
+
+/// An executor that a stage waited for.
+struct Late<'c> {
+    executor: &'c Executor,
+    stage: &'c StageDigest,
+    submitted_ms: i64,
+    added_ms: i64,
+}
+
+/// Executors that came while stages waited for them.
+struct RampUp<'c> {
+    from_ms: i64,
+    until_ms: i64,
+    first_ms: i64,
+    late: Vec<Late<'c>>,
+    /// Length of the wait on all cores that were there in the end.
+    equivalent_ms: i64,
+    /// Time in which no executor was there at all.
+    blocked_ms: i64,
+    is_first: bool,
+}
+
+fn check(ctx: &Context<'_>, sink: &mut Sink) {
+    if ctx.is_local || ctx.run.stages.is_empty() {
+        return;
+    }
+    if ctx.run.executors.iter().all(|executor| executor.added_ms.is_none()) {
+        sink.not_checked("coldStart", "the log has no executor additions", None);
+        return;
+    }
+    let ramp_ups: Vec<RampUp<'_>> = ramp_ups(ctx)
+        .into_iter()
+        .filter(|ramp_up| ramp_up.equivalent_ms as f64 >= ctx.get(&MIN_WAIT_MS))
+        .collect();
+    let (first, later): (Vec<_>, Vec<_>) = ramp_ups.into_iter().partition(|ramp_up| ramp_up.is_first);
+    for (ramp_ups, subject) in [(first, "start"), (later, "later")] {
+        if !ramp_ups.is_empty() {
+            sink.claim(claim(ctx, &ramp_ups, subject));
+        }
+    }
+}
+
+fn ramp_ups<'c>(ctx: &'c Context<'_>) -> Vec<RampUp<'c>> {
+    let first_uses = first_uses(ctx);
+    let late = |executor: &'c Executor| late(ctx, executor, first_uses.get(executor.id.as_str())?);
+    let mut late: Vec<Late<'c>> = ctx.run.executors.iter().filter_map(late).collect();
+    late.sort_by_key(|late| (late.submitted_ms, late.added_ms));
+    let mut groups: Vec<Vec<Late<'c>>> = Vec::new();
+    let mut until = i64::MIN;
+    for one in late {
+        if one.submitted_ms > until || groups.is_empty() {
+            groups.push(Vec::new());
+        }
+        until = until.max(one.added_ms);
+        if let Some(group) = groups.last_mut() {
+            group.push(one);
+        }
+    }
+    groups.into_iter().filter_map(|late| ramp_up(ctx, late)).collect()
+}
+
+/// The earliest submitted stage that used each executor.
+fn first_uses<'c>(ctx: &'c Context<'_>) -> HashMap<&'c str, &'c StageDigest> {
+    let submitted =
+        |digest: &StageDigest| ctx.run.stages.get(digest.position).and_then(|stage| stage.submitted_ms);
+    let mut stages: Vec<&StageDigest> =
+        ctx.stages.iter().filter(|digest| submitted(digest).is_some()).collect();
+    stages.sort_by_key(|digest| (submitted(digest), digest.position));
+    let mut uses = HashMap::new();
+    for digest in stages {
+        for (id, _, _) in &digest.executors {
+            uses.entry(ctx.text(*id)).or_insert(digest);
+        }
+    }
+    uses
+}
+
+/// The wait of the first stage that used an executor for its arrival.
+fn late<'c>(ctx: &'c Context<'_>, executor: &'c Executor, stage: &'c StageDigest) -> Option<Late<'c>> {
+    let added_ms = executor.added_ms?;
+    executor.cores?;
+    let submitted_ms = ctx.run.stages.get(stage.position)?.submitted_ms?;
+    let came_late = added_ms > submitted_ms && stage.running.is_some_and(|(_, end)| added_ms < end);
+    // A replacement waits for its predecessor's loss, which is another matter.
+    let is_replacement = ctx.run.executors.iter().any(|other| {
+        let removed = other.removed_ms.is_some_and(|removed| (submitted_ms..=added_ms).contains(&removed));
+        removed && !was_given_back(other)
+    });
+    (came_late && !is_replacement).then_some(Late { executor, stage, submitted_ms, added_ms })
+}
+
+fn ramp_up<'c>(ctx: &Context<'_>, late: Vec<Late<'c>>) -> Option<RampUp<'c>> {
+    let from_ms = late.iter().map(|one| one.submitted_ms).min()?;
+    let first_ms = late.iter().map(|one| one.added_ms).min()?;
+    let until_ms = late.iter().map(|one| one.added_ms).max()?;
+    let missing: i64 = late
+        .iter()
+        .map(|one| (one.added_ms - one.submitted_ms) * i64::from(one.executor.cores.unwrap_or(0)))
+        .sum();
+    let cores = cores_at(ctx, until_ms).max(1);
+    let blocked_ms = if cores_at(ctx, from_ms) == 0 { first_ms - from_ms } else { 0 };
+    let is_first = ctx.run.executors.iter().filter_map(|one| one.added_ms).all(|added| added > from_ms);
+    Some(RampUp { from_ms, until_ms, first_ms, late, equivalent_ms: missing / cores, blocked_ms, is_first })
+}
+
+fn claim(ctx: &Context<'_>, ramp_ups: &[RampUp<'_>], subject: &str) -> Claim {
+    let wait: i64 = ramp_ups.iter().map(|ramp_up| ramp_up.equivalent_ms).sum();
+    let blocked: i64 = ramp_ups.iter().map(|ramp_up| ramp_up.blocked_ms).sum();
+    let executors: usize = ramp_ups.iter().map(|ramp_up| ramp_up.late.len()).sum();
+    let missing: i64 = ramp_ups
+        .iter()
+        .flat_map(|ramp_up| &ramp_up.late)
+        .map(|one| (one.added_ms - one.submitted_ms) * i64::from(one.executor.cores.unwrap_or(0)))
+        .sum();
+    let mut claim = Claim::new("coldStart", Scope::default(), title(ramp_ups, wait, executors, subject))
+        .evidence("wait_ms", wait)
+        .evidence("without_any_executor_ms", blocked)
+        .evidence("late_executors", executors)
+        .evidence("missing_core_ms", missing)
+        .evidence("ramp_ups", ramp_ups.len())
+        .evidence("last_arrival_ms", ramp_ups.iter().map(|one| one.until_ms - one.from_ms).max().unwrap_or(0))
+        .evidence("wait_share", rounded(ctx.share_of_wall(wait).unwrap_or(0.0)))
+        .advice(advice(ctx, subject))
+        .changes(changes(ctx, ramp_ups, subject));
+    claim.subject = subject.to_owned();
+    claim.nature = if is_dynamic(ctx) { Nature::Configuration } else { Nature::Resource };
+    claim.confidence = if blocked > 0 { Confidence::High } else { Confidence::Medium };
+    claim.worth = worth(ctx, ramp_ups);
+    claim.stages = ramp_ups
+        .iter()
+        .flat_map(|ramp_up| ramp_up.late.iter().map(|one| (one.stage.id, one.stage.attempt)))
+        .collect();
+    claim.stages.sort_unstable();
+    claim.stages.dedup();
+    claim.validate =
+        "Run it with executors that are there before the stage: if it starts no sooner, the driver or the \
+                      scheduler held it."
+            .to_owned();
+    claim
+}
+
+fn title(ramp_ups: &[RampUp<'_>], wait: i64, executors: usize, subject: &str) -> String {
+    let Some(first) = ramp_ups.first() else { return String::new() };
+    let stage = first.late.first().map_or(0, |one| one.stage.id);
+    if subject == "start" {
+        format!(
+            "Stage {stage} waited {} for executors: the first of {executors} came {} after it was submitted, the \
+             last after {}",
+            time(wait),
+            time(first.first_ms - first.from_ms),
+            time(first.until_ms - first.from_ms)
+        )
+    } else {
+        format!(
+            "Stages waited {} for {} to come back, in {} later in the run",
+            time(wait),
+            count(executors, "executor"),
+            count(ramp_ups.len(), "ramp-up")
+        )
+    }
+}
+
+fn is_dynamic(ctx: &Context<'_>) -> bool {
+    ctx.conf(None).bool("spark.dynamicAllocation.enabled") == Some(true)
+}
+
+fn advice(ctx: &Context<'_>, subject: &str) -> String {
+    let text = match (is_dynamic(ctx), subject) {
+        (true, "start") => {
+            "Ask for the executors at the start: dynamic allocation begins with few and asks for more only when tasks \
+             wait."
+        }
+        (true, _) => {
+            "Keep executors over the pauses: a longer idle timeout, or a lower bound of executors that stay."
+        }
+        (false, _) => {
+            "The cluster manager gave the executors late: look at its queue, at free capacity, and at what a container \
+             loads before it starts."
+        }
+    };
+    text.to_owned()
+}
+
+fn changes(ctx: &Context<'_>, ramp_ups: &[RampUp<'_>], subject: &str) -> Vec<Change> {
+    if !is_dynamic(ctx) {
+        return vec![Change::resource(
+            "executor start",
+            None,
+            "earlier: warm pool, free capacity, smaller image",
+        )];
+    }
+    let conf = ctx.conf(None);
+    let wanted = ramp_ups.iter().map(|one| executors_at(ctx, one.until_ms)).max().unwrap_or(0);
+    let most = conf.number("spark.dynamicAllocation.maxExecutors").unwrap_or(f64::INFINITY);
+    let wanted = (wanted as f64).min(most);
+    let key = if subject == "start" {
+        "spark.dynamicAllocation.initialExecutors"
+    } else {
+        "spark.dynamicAllocation.minExecutors"
+    };
+    let now = conf.number(key).unwrap_or(0.0);
+    let more = if now < wanted { conf.propose(key, format!("{wanted:.0}")) } else { None };
+    let mut changes: Vec<Change> = more.into_iter().collect();
+    if subject != "start" {
+        changes.extend(longer_timeout(ctx, ramp_ups));
+    }
+    changes
+}
+
+/// An idle timeout that outlasts the pauses before the ramp-ups, where executors went within them.
+fn longer_timeout(ctx: &Context<'_>, ramp_ups: &[RampUp<'_>]) -> Option<Change> {
+    let conf = ctx.conf(None);
+    let timeout = conf.ms("spark.dynamicAllocation.executorIdleTimeout").unwrap_or(0);
+    let pause_before = |ramp_up: &RampUp<'_>| {
+        let busy_until = ctx.stages.iter().filter_map(|digest| digest.running).map(|(_, end)| end);
+        let before = busy_until.filter(|end| *end <= ramp_up.from_ms).max()?;
+        Some(ramp_up.from_ms - before)
+    };
+    let pause = ramp_ups.iter().filter_map(pause_before).max()?;
+    if pause < timeout {
+        return None;
+    }
+    // A tenth longer than the longest pause, in whole seconds.
+    let wanted = pause + pause / 10;
+    conf.propose("spark.dynamicAllocation.executorIdleTimeout", format!("{}s", wanted / 1000 + 1))
+}
+
+/// At best the executors are there when the stage is submitted. At worst those of the first ramp-up come
+/// as late after the run's start as they came after the stage, and those of later ones when the first did.
+fn worth(ctx: &Context<'_>, ramp_ups: &[RampUp<'_>]) -> Worth {
+    let edits = |at: &dyn Fn(&RampUp<'_>) -> i64| {
+        let edit = |one: &RampUp<'_>| Edit::ExecutorsBy { until_ms: one.until_ms, at_ms: at(one) };
+        ramp_ups.iter().map(edit).collect::<Vec<Edit>>()
+    };
+    let pessimistic = |one: &RampUp<'_>| {
+        if one.is_first {
+            (ctx.start_ms + (one.first_ms - one.from_ms)).clamp(one.from_ms, one.first_ms)
+        } else {
+            one.first_ms
+        }
+    };
+    Worth::Replay { low: edits(&pessimistic), high: edits(&|one| one.from_ms) }
+}

@@ -1,0 +1,209 @@
+//! Caches that did not hold what they should, or that nobody read.
+
+use super::app_words::{percent, rounded, size};
+use crate::context::Context;
+use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
+use crate::finding::{Change, Claim, Confidence, Nature, Scope, Severity, Worth};
+use emberscope_model::storage::CachedRdd;
+
+const MIN_PARTITIONS_SHARE: Threshold = Threshold {
+    tag: "CSTOR",
+    name: "min_cached_share",
+    default: 0.9,
+    doc: "Share of its partitions that a persisted RDD must have had in the cache.",
+};
+
+const LOW_PARTITIONS_SHARE: Threshold = Threshold {
+    tag: "CSTOR",
+    name: "low_cached_share",
+    default: 0.5,
+    doc: "Share of cached partitions below which the finding is a warning.",
+};
+
+const DISK_SHARE: Threshold = Threshold {
+    tag: "CSTOR",
+    name: "disk_share",
+    default: 0.15,
+    doc: "Share of a cache's bytes on disk, for levels that use memory, from which it does not fit.",
+};
+
+const PRESSURE_SHARE: Threshold = Threshold {
+    tag: "CSTOR",
+    name: "pressure_share",
+    default: 0.5,
+    doc: "Share of the executors' storage memory that the cache must have filled, where no block was evicted, before \
+          missing partitions are put down to lack of room: partitions that no action asked for are not missing.",
+};
+
+const MIN_BYTES: Threshold = Threshold {
+    tag: "CSTOR",
+    name: "min_bytes",
+    default: 16_777_216.0,
+    doc: "Bytes of a cache from which its not being read is worth a word.",
+};
+
+/// Caches that did not hold what they should, or that nobody read.
+pub static CSTOR: Detector = Detector {
+    tag: "CSTOR",
+    title: "Cache utilization",
+    types: &[
+        FindingType {
+            name: "cacheUtilization",
+            what: "A persisted RDD did not fit: parts were evicted or went to disk.",
+        },
+        FindingType { name: "cacheUnused", what: "A persisted RDD was filled and never read again." },
+    ],
+    thresholds: &[MIN_PARTITIONS_SHARE, LOW_PARTITIONS_SHARE, DISK_SHARE, PRESSURE_SHARE, MIN_BYTES],
+    checks: &[Check::App(check)],
+    what: "Data was persisted (`cache`, `persist`, `CACHE TABLE`), and the cache did not do its work: it was too large for \
+           the memory there was, so that partitions were computed again or read from disk; or nothing read it after it was \
+           filled. What was in the cache is known from block updates: the most it ever held counts, not what was left at \
+           the end.",
+    rule: "`cacheUtilization`: fewer than `min_cached_share` of the partitions were ever cached at a time, with evictions or \
+           with `pressure_share` of the storage memory filled; or, for levels that use memory, more than `disk_share` of \
+           its bytes lay on disk. `cacheUnused`: the cache held at least `min_bytes`, and no second stage had the RDD in it.",
+    why: "A cache that does not fit pays twice: for storing, and for computing what was evicted. A partly cached RDD also \
+          looks like skew, because tasks with cached input are faster than those that compute. A cache that nobody reads \
+          takes memory from execution.",
+    fix: "Cache less (columns and rows that are read again), in a form that takes less room, or not at all; unpersist what \
+          is done:\n\n```python\nhot = df.select(\"id\", \"amount\").where(\"day = '2026-01-31'\")\n\
+          hot.persist(StorageLevel.MEMORY_AND_DISK)\n...\nhot.unpersist()\n```\n\n```sql\nCACHE LAZY TABLE hot AS SELECT id, \
+          amount FROM sales WHERE day = DATE '2026-01-31';\nUNCACHE TABLE hot;\n```",
+    limits: "Needs `spark.eventLog.logBlockUpdates.enabled`, which is off by default; the sizes in Spark's stage events are \
+             always 0. A cache that is filled by one job and read by a stage of its own counts as read, however useless. \
+             Executors that were lost took their blocks along, which is no eviction.",
+};
+
+fn check(ctx: &Context<'_>, sink: &mut Sink) {
+    let storage = &ctx.run.storage;
+    let persisted = storage.cached.iter().filter(|(_, cached)| {
+        let level = cached.storage_level;
+        level.use_memory || level.use_disk || cached.ever_cached_partitions > 0
+    });
+    if storage.block_updates == 0 {
+        if persisted.count() > 0 {
+            for kind in ["cacheUtilization", "cacheUnused"] {
+                let setting = Some("spark.eventLog.logBlockUpdates.enabled");
+                sink.not_checked(kind, "data was persisted, but the log has no block updates", setting);
+            }
+        }
+        return;
+    }
+    for (id, cached) in persisted {
+        if let Some(claim) = unused(ctx, *id, cached).or_else(|| utilization(ctx, *id, cached)) {
+            sink.claim(claim);
+        }
+    }
+}
+
+fn utilization(ctx: &Context<'_>, id: u32, cached: &CachedRdd) -> Option<Claim> {
+    let partitions = ctx.run.storage.rdds.get(&id).map_or(0, |rdd| rdd.num_partitions);
+    let most = cached.peak_cached_partitions.min(partitions.max(cached.peak_cached_partitions));
+    let share = if partitions > 0 { f64::from(most) / f64::from(partitions) } else { 1.0 };
+    let bytes = cached.peak_memory_bytes + cached.peak_disk_bytes;
+    let disk = if bytes > 0 { cached.peak_disk_bytes as f64 / bytes as f64 } else { 0.0 };
+    let pressure = pressure(ctx, cached);
+    let is_tight = cached.evictions > 0 || pressure >= ctx.get(&PRESSURE_SHARE);
+    let is_partial = share < ctx.get(&MIN_PARTITIONS_SHARE) && is_tight;
+    let is_on_disk = cached.storage_level.use_memory && disk > ctx.get(&DISK_SHARE);
+    if !is_partial && !is_on_disk {
+        return None;
+    }
+    let title = if is_partial {
+        format!(
+            "{} fit into memory only in part: {most} of {partitions} partitions were cached",
+            named(ctx, id)
+        )
+    } else {
+        format!(
+            "{} of the cache of {} lay on disk ({})",
+            percent(disk),
+            named(ctx, id),
+            size(cached.peak_disk_bytes)
+        )
+    };
+    let mut claim = base("cacheUtilization", ctx, id, title)
+        .evidence("cached_partitions", most)
+        .evidence("partitions", partitions)
+        .evidence("cached_share", rounded(share))
+        .evidence("memory_bytes", cached.peak_memory_bytes)
+        .evidence("disk_bytes", cached.peak_disk_bytes)
+        .evidence("disk_share", rounded(disk))
+        .evidence("evictions", cached.evictions)
+        .evidence("storage_memory_share", rounded(pressure))
+        .advice(
+            "Cache only the columns and rows that are read again, persist serialised or with MEMORY_AND_DISK, or give \
+             executors more memory.",
+        )
+        .change(Change::code("persisted data", "fewer columns and rows, or another storage level"));
+    claim.nature = Nature::Code;
+    claim.confidence = if cached.evictions > 0 || is_on_disk { Confidence::High } else { Confidence::Medium };
+    let is_low = is_partial && share < ctx.get(&LOW_PARTITIONS_SHARE);
+    claim.severity = Some(if is_low { Severity::Warning } else { Severity::Info });
+    claim.validate =
+        "Partitions that no action asked for refute it: they were not evicted but never made.".to_owned();
+    Some(claim)
+}
+
+/// Share of the storage memory of all executors that a cache filled.
+fn pressure(ctx: &Context<'_>, cached: &CachedRdd) -> f64 {
+    let memory: i64 = ctx.run.executors.iter().filter_map(|executor| executor.maximum_memory_bytes).sum();
+    if memory > 0 { cached.peak_memory_bytes as f64 / memory as f64 } else { 0.0 }
+}
+
+fn unused(ctx: &Context<'_>, id: u32, cached: &CachedRdd) -> Option<Claim> {
+    let bytes = cached.peak_memory_bytes + cached.peak_disk_bytes;
+    if (bytes as f64) < ctx.get(&MIN_BYTES) || !ctx.run.application.has_end {
+        return None;
+    }
+    let mut stages: Vec<u32> = ctx
+        .run
+        .stages
+        .iter()
+        .filter(|stage| stage.rdd_ids.contains(&id) && stage.tasks.rows() > 0)
+        .map(|stage| stage.id)
+        .collect();
+    stages.dedup();
+    let [stage] = stages[..] else { return None };
+    let title =
+        format!("{} was cached ({}) by stage {stage} and never read again", named(ctx, id), size(bytes));
+    let mut claim = base("cacheUnused", ctx, id, title)
+        .evidence("memory_bytes", cached.peak_memory_bytes)
+        .evidence("disk_bytes", cached.peak_disk_bytes)
+        .evidence("stage", stage)
+        .advice("Do not persist it: storing costs time and memory, and nothing reads it.")
+        .change(Change::code("persist or cache", "remove it"));
+    claim.nature = Nature::Code;
+    claim.confidence = Confidence::Medium;
+    claim.severity = Some(Severity::Info);
+    claim.validate =
+        "A later use of the same data in the program, even in another branch, refutes it.".to_owned();
+    Some(claim)
+}
+
+fn base(kind: &'static str, ctx: &Context<'_>, id: u32, title: String) -> Claim {
+    let level = ctx.run.storage.cached.get(&id).map(|cached| cached.storage_level).unwrap_or_default();
+    let mut claim = Claim::new(kind, Scope::default(), title)
+        .evidence("rdd", id)
+        .evidence("uses_memory", level.use_memory)
+        .evidence("uses_disk", level.use_disk);
+    // Ids of RDDs change between runs; names of cached tables do not.
+    claim.subject = ctx.run.rdd_name(id).unwrap_or("rdd").chars().take(120).collect();
+    claim.worth = Worth::Resource;
+    claim
+}
+
+/// What a person would call an RDD. Names of cached plans are whole plans.
+fn named(ctx: &Context<'_>, id: u32) -> String {
+    let name = ctx.run.rdd_name(id).unwrap_or("").lines().next().unwrap_or("").trim();
+    if name.is_empty() || name.chars().count() > 60 || name.ends_with("RDD") {
+        let short: String = name.chars().take(40).collect();
+        if short.is_empty() || name.ends_with("RDD") {
+            format!("RDD {id}")
+        } else {
+            format!("RDD {id} ({short}...)")
+        }
+    } else {
+        format!("RDD {id} ({name})")
+    }
+}

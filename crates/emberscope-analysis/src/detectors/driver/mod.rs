@@ -1,0 +1,341 @@
+//! Time in which only the driver worked.
+
+mod gaps;
+
+use super::app_words::{core_time, count, rounded, time};
+use crate::context::Context;
+use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
+use crate::finding::{Change, Claim, Confidence, Nature, Scope, Worth};
+use crate::replay::Edit;
+use gaps::{Kind, Piece, pieces};
+
+const NORMAL_MS: Threshold = Threshold {
+    tag: "DRIVER",
+    name: "normal_gap_ms",
+    default: 3_000.0,
+    doc: "Part of a gap that planning and schema inference take in healthy runs; only what exceeds it counts.",
+};
+
+const STARTUP_MS: Threshold = Threshold {
+    tag: "DRIVER",
+    name: "normal_startup_ms",
+    default: 10_000.0,
+    doc: "Time from the run's start to its first job that is normal.",
+};
+
+const BUDGET_MS: Threshold = Threshold {
+    tag: "DRIVER",
+    name: "normal_gaps_ms",
+    default: 15_000.0,
+    doc: "Most that is taken for normal over all gaps beside the first, however many there are; in long runs it is \
+          `normal_gaps_share` of the wall time.",
+};
+
+const BUDGET_SHARE: Threshold = Threshold {
+    tag: "DRIVER",
+    name: "normal_gaps_share",
+    default: 0.05,
+    doc: "Share of the wall time that is taken for normal over all gaps, where it is more than `normal_gaps_ms`.",
+};
+
+const MIN_EXCESS_MS: Threshold = Threshold {
+    tag: "DRIVER",
+    name: "min_excess_ms",
+    default: 5_000.0,
+    doc: "Driver-only time beyond what is normal, from which the run is driver-bound.",
+};
+
+const MIN_SHARE: Threshold = Threshold {
+    tag: "DRIVER",
+    name: "min_excess_share",
+    default: 0.05,
+    doc: "Share of the wall time that driver-only time beyond what is normal must reach.",
+};
+
+const LARGE_RESULT: Threshold = Threshold {
+    tag: "DRIVER",
+    name: "large_result_bytes",
+    default: 67_108_864.0,
+    doc: "Result bytes of a query from which the time after its last job is named collecting.",
+};
+
+const LOW_SHARE: Threshold = Threshold {
+    tag: "DRIVER",
+    name: "low_saving_share",
+    default: 0.5,
+    doc: "Share of the excess that a fix saves at least, where the log tells what the driver did.",
+};
+
+/// Time in which only the driver worked.
+pub static DRIVER: Detector = Detector {
+    tag: "DRIVER",
+    title: "Driver-bound time",
+    types: &[FindingType {
+        name: "driverBound",
+        what: "No job ran for a large part of the run: the driver planned, listed, committed, collected or ran its own \
+               code.",
+    }],
+    thresholds: &[
+        NORMAL_MS,
+        STARTUP_MS,
+        BUDGET_MS,
+        BUDGET_SHARE,
+        MIN_EXCESS_MS,
+        MIN_SHARE,
+        LARGE_RESULT,
+        LOW_SHARE,
+    ],
+    checks: &[Check::App(check)],
+    what: "For a large part of the run no job was active: executors waited for the driver. The evidence tells what lay \
+           around such gaps, one finding for each kind:\n\n* `startup`: before the first job.\n* `planning`: in a query, \
+           before a job of it.\n* `listing`: the same, with the scan's own `metadata time` as long.\n* `broadcast`: the \
+           same, with collecting and building of a broadcast as long.\n* `commit`: after the last job of a query that \
+           writes.\n* `collect`: after the last job of a query with a large result.\n* `code`: outside any query: the \
+           program's own code, analysis of queries, waiting for others.\n* `end`: after the last job.",
+    rule: "Gaps are what the union of all jobs leaves of the run. Of the first gap `normal_startup_ms`, of every other \
+           gap `normal_gap_ms` are taken for normal, largest gaps first, up to `normal_gaps_ms` (or \
+           `normal_gaps_share` of the wall time) in all. It fires when the rest reaches `min_excess_ms` and \
+           `min_excess_share` of the wall time.",
+    why: "Every core of the cluster is idle in such a gap. More executors do not help; they only wait too.",
+    fix: "* planning, listing: give the schema, prune partitions, keep table statistics in a catalog or table format, do \
+          not build plans in loops.\n* commit: fewer files and partitions, a committer made for the storage.\n* collect: \
+          write large results instead of collecting them.\n* code: run independent queries at the same time.\n\n```python\n\
+          df = spark.read.schema(\"id LONG, day DATE\").parquet(path)   # no inference job\ndf.write.parquet(out)         \
+          # instead of df.toPandas()\nwith ThreadPoolExecutor(4) as pool:\n    list(pool.map(run_report, reports))\n```\n\n\
+          ```sql\n-- read partitions of a catalog table, not a directory tree\nSELECT * FROM sales WHERE day = DATE \
+          '2026-01-31'\n```",
+    limits: "What the driver did outside queries is not in the log. In notebooks and servers such time is mostly a \
+             person's: there only time inside queries counts. Streaming queries wait between triggers by design: runs \
+             with streams are not judged. Work that executors do for listing is a job, and no gap.",
+};
+
+fn check(ctx: &Context<'_>, sink: &mut Sink) {
+    if ctx.run.jobs.is_empty() {
+        return;
+    }
+    let Some(wall) = ctx.wall_ms else {
+        sink.not_checked("driverBound", "the length of the run is not known", None);
+        return;
+    };
+    if !ctx.run.streams.is_empty() {
+        sink.not_checked("driverBound", "streaming queries wait between triggers by design", None);
+        return;
+    }
+    let mut pieces = pieces(ctx);
+    allow_what_is_normal(ctx, wall, &mut pieces);
+    pieces.retain(|piece| piece.excess_ms > 0);
+    gaps::look_closer(ctx, &mut pieces);
+    if is_session(ctx) {
+        pieces.retain(|piece| !matches!(piece.kind, Kind::Code | Kind::End | Kind::Startup));
+        sink.not_checked("driverBound", "in a session, time outside queries may be a person's", None);
+    }
+    let total: i64 = pieces.iter().map(|piece| piece.excess_ms).sum();
+    if (total as f64) < ctx.get(&MIN_EXCESS_MS) || (total as f64) < ctx.get(&MIN_SHARE) * wall as f64 {
+        return;
+    }
+    for kind in Kind::ALL {
+        let own: Vec<&Piece> = pieces.iter().filter(|piece| piece.kind == kind).collect();
+        let excess: i64 = own.iter().map(|piece| piece.excess_ms).sum();
+        if excess > 0 && !ctx.is_immaterial(excess) {
+            sink.claim(claim(ctx, kind, &own, excess));
+        }
+    }
+}
+
+/// Takes from every gap what healthy runs need too.
+fn allow_what_is_normal(ctx: &Context<'_>, wall: i64, pieces: &mut [Piece]) {
+    let gaps = pieces.last().map_or(0, |piece| piece.gap + 1);
+    let mut lengths = vec![0i64; gaps];
+    let mut is_startup = vec![false; gaps];
+    for piece in pieces.iter() {
+        lengths[piece.gap] += piece.length_ms;
+        is_startup[piece.gap] |= piece.is_before_first_job;
+    }
+    let mut largest_first: Vec<usize> = (0..gaps).collect();
+    largest_first.sort_by_key(|gap| (-lengths[*gap], *gap));
+    let mut budget = ctx.get(&BUDGET_MS).max(ctx.get(&BUDGET_SHARE) * wall as f64);
+    let mut excess_share = vec![0.0; gaps];
+    for gap in largest_first {
+        let length = lengths[gap] as f64;
+        let normal = if is_startup[gap] {
+            ctx.get(&STARTUP_MS)
+        } else {
+            let normal = ctx.get(&NORMAL_MS).min(budget).min(length);
+            budget -= normal;
+            normal
+        };
+        excess_share[gap] = (length - normal).max(0.0) / length.max(1.0);
+    }
+    for piece in pieces {
+        piece.excess_ms = (piece.length_ms as f64 * excess_share[piece.gap]) as i64;
+    }
+}
+
+/// Whether people or clients type queries into this application: time between queries is theirs.
+fn is_session(ctx: &Context<'_>) -> bool {
+    let name = ctx.run.application.name.as_deref().unwrap_or("").to_ascii_lowercase();
+    !ctx.run.connect.is_empty()
+        || [
+            "thrift jdbc",
+            "databricks shell",
+            "spark shell",
+            "zeppelin",
+            "jupyter",
+            "livy",
+            "kyuubi",
+            "sparkr",
+        ]
+        .iter()
+        .any(|text| name.contains(text))
+}
+
+fn claim(ctx: &Context<'_>, kind: Kind, pieces: &[&Piece], excess: i64) -> Claim {
+    let length: i64 = pieces.iter().map(|piece| piece.length_ms).sum();
+    let idle: i64 = pieces
+        .iter()
+        .filter_map(|piece| ctx.available_core_ms(piece.from_ms, piece.from_ms + piece.length_ms))
+        .sum();
+    let longest = pieces.iter().max_by_key(|piece| piece.length_ms);
+    let title = format!(
+        "{}: {} without a job{}",
+        kind.title(),
+        time(length),
+        if idle > 0 { format!(", {} of executors idle", core_time(idle)) } else { String::new() }
+    );
+    let scope = Scope { sql_id: only_query(pieces), ..Scope::default() };
+    let mut claim = Claim::new("driverBound", scope, title)
+        .evidence("kind", kind.name())
+        .evidence("driver_only_ms", length)
+        .evidence("beyond_normal_ms", excess)
+        .evidence("gaps", pieces.len())
+        .evidence("longest_gap_ms", longest.map_or(0, |piece| piece.length_ms))
+        .evidence("idle_core_ms", idle)
+        .evidence("wall_share", rounded(ctx.share_of_wall(length).unwrap_or(0.0)))
+        .advice(format!(
+            "{} The time lies in {}{}.",
+            kind.advice(),
+            count(pieces.len(), "gap"),
+            longest
+                .and_then(|piece| piece.job)
+                .map_or(String::new(), |job| format!(", the longest before job {job}"))
+        ))
+        .change(kind.change());
+    for (name, value) in gaps::facts(ctx, kind, pieces) {
+        claim = claim.evidence(name, value);
+    }
+    claim.subject = kind.name().to_owned();
+    claim.nature = Nature::Code;
+    claim.confidence = kind.confidence();
+    claim.core_ms = Some((idle as f64 * excess as f64 / length.max(1) as f64) as i64);
+    let edits = |share: f64| pieces.iter().filter_map(|piece| piece.edit(share)).collect::<Vec<Edit>>();
+    let low = if kind.confidence() == Confidence::Low { 0.0 } else { ctx.get(&LOW_SHARE) };
+    claim.worth = Worth::Replay { low: edits(low), high: edits(1.0) };
+    claim.validate = kind.validate().to_owned();
+    claim
+}
+
+/// The query that all gaps lie in, if it is one.
+fn only_query(pieces: &[&Piece]) -> Option<u64> {
+    let first = pieces.first()?.sql_id?;
+    pieces.iter().all(|piece| piece.sql_id == Some(first)).then_some(first)
+}
+
+impl Kind {
+    const ALL: [Kind; 8] = [
+        Kind::Startup,
+        Kind::Planning,
+        Kind::Listing,
+        Kind::Broadcast,
+        Kind::Commit,
+        Kind::Collect,
+        Kind::Code,
+        Kind::End,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Startup => "startup",
+            Kind::Planning => "planning",
+            Kind::Listing => "listing",
+            Kind::Broadcast => "broadcast",
+            Kind::Commit => "commit",
+            Kind::Collect => "collect",
+            Kind::Code => "code",
+            Kind::End => "end",
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Kind::Startup => "Start-up",
+            Kind::Planning => "The driver planned queries",
+            Kind::Listing => "The driver listed files",
+            Kind::Broadcast => "The driver built broadcasts",
+            Kind::Commit => "The driver committed output",
+            Kind::Collect => "The driver handled large results",
+            Kind::Code => "The driver worked outside queries",
+            Kind::End => "The run went on after its last job",
+        }
+    }
+
+    fn advice(self) -> &'static str {
+        match self {
+            Kind::Startup => {
+                "Look at what the driver does before its first job: packages it resolves, files it loads, executors it \
+                 waits for."
+            }
+            Kind::Planning => {
+                "Plan less: give schemas instead of inferring them, do not grow plans in loops, cut very large plans \
+                 with a checkpoint."
+            }
+            Kind::Listing => {
+                "List less: prune partitions early, compact small files, or use a table format that keeps its file list."
+            }
+            Kind::Broadcast => {
+                "Broadcast less: filter the small side before the join, or lower the threshold so that large sides are \
+                 shuffled."
+            }
+            Kind::Commit => {
+                "Commit less: write fewer files and partitions, and use a committer made for the storage."
+            }
+            Kind::Collect => {
+                "Do not bring large results to the driver: write them, aggregate first, or fetch them in parts."
+            }
+            Kind::Code => {
+                "Executors waited for the program itself. Run independent work at the same time, and move work on rows \
+                 into Spark."
+            }
+            Kind::End => "Stop Spark before work that does not need it, so that executors are freed.",
+        }
+    }
+
+    fn change(self) -> Change {
+        match self {
+            Kind::Startup => Change::code("driver start-up", "less work before the first job"),
+            Kind::Planning => Change::code("query planning", "explicit schemas, smaller plans"),
+            Kind::Listing => Change::data("input files", "fewer files and partitions to list"),
+            Kind::Broadcast => Change::code("broadcast side", "smaller, or shuffled"),
+            Kind::Commit => Change::data("output files", "fewer files and partitions"),
+            Kind::Collect => Change::code("result", "written by executors instead of collected"),
+            Kind::Code => Change::code("driver program", "independent queries at the same time"),
+            Kind::End => Change::code("end of the program", "spark.stop() before other work"),
+        }
+    }
+
+    fn confidence(self) -> Confidence {
+        match self {
+            Kind::Listing | Kind::Broadcast => Confidence::High,
+            Kind::Planning | Kind::Commit | Kind::Collect => Confidence::Medium,
+            Kind::Startup | Kind::Code | Kind::End => Confidence::Low,
+        }
+    }
+
+    fn validate(self) -> &'static str {
+        match self {
+            Kind::Code | Kind::End => {
+                "The driver's log or a profile of it shows what it did: waiting for somebody else refutes it."
+            }
+            _ => "A profile of the driver in that time that shows other work refutes it.",
+        }
+    }
+}

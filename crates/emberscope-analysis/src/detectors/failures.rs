@@ -1,0 +1,172 @@
+//! Task attempts that failed.
+
+use crate::context::Context;
+use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
+use crate::finding::{Change, Claim, Confidence, Nature, Severity, Worth};
+use crate::losses;
+use crate::replay::Edit;
+use crate::stage_view::StageView;
+use crate::words::{self, rounded};
+use emberscope_log::columns::TaskStatus;
+use emberscope_model::failures::FailureGroup;
+use emberscope_model::run::StageAttempt;
+
+const WARNING_SHARE: Threshold = Threshold {
+    tag: "FAIL",
+    name: "warning_share",
+    default: 0.05,
+    doc: "Share of a stage's attempts that failed from which it is a warning.",
+};
+const CRITICAL_SHARE: Threshold = Threshold {
+    tag: "FAIL",
+    name: "critical_share",
+    default: 0.2,
+    doc: "Share of a stage's attempts that failed from which it is critical, if there are enough of them.",
+};
+const CRITICAL_TASKS: Threshold = Threshold {
+    tag: "FAIL",
+    name: "critical_tasks",
+    default: 10.0,
+    doc: "Least number of attempts of a stage for a share of failures to be critical.",
+};
+
+/// The detector.
+pub static FAIL: Detector = Detector {
+    tag: "FAIL",
+    title: "Failed tasks",
+    types: &[FindingType {
+        name: "failures",
+        what: "Task attempts of a stage failed and had to be repeated.",
+    }],
+    thresholds: &[WARNING_SHARE, CRITICAL_SHARE, CRITICAL_TASKS],
+    checks: &[Check::Stage(check)],
+    what: "Task attempts of the stage failed: user code threw, the executor was lost, a shuffle block could not be fetched. Spark tried them \
+again. The finding gives the most frequent cause with its message, and all others. Killed attempts (speculation, cancelled stages) are not failures.",
+    rule: "At least one failed attempt. From `warning_share` of the attempts it is a warning, from `critical_share` of at least `critical_tasks` \
+attempts it is critical; below it is a fact. Failures that follow from a lost executor are told with their root cause by `retryWaste`.",
+    why: "Each failed attempt's time is lost, and a task that fails `spark.task.maxFailures` times (4 by default) fails the job.",
+    fix: "Read the message. Rows that cannot be parsed: handle them instead of throwing.\n\n\
+```sql\nSELECT try_cast(amount AS DECIMAL(10, 2)) FROM raw\n```\n\n\
+```python\nspark.read.option(\"mode\", \"PERMISSIVE\").option(\"columnNameOfCorruptRecord\", \"_bad\").json(path)\n```\n\n\
+Out of memory: smaller partitions or more memory for each task. Other systems that refuse: fewer tasks at a time.",
+    limits: "Messages are grouped with their numbers left out. Failures of the driver itself are not task failures.",
+};
+
+fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
+    let digest = view.digest;
+    if digest.failed == 0 {
+        return;
+    }
+    let share = digest.failed as f64 / digest.attempts.max(1) as f64;
+    // Of the groups of the run, those of this stage; their attempts may be of other stages too.
+    let groups: Vec<&FailureGroup> = context
+        .run
+        .failures
+        .iter()
+        .filter(|group| group.status.is_failed() && group.stage_ids.contains(&digest.id))
+        .collect();
+    let dominant = groups.iter().find(|group| status_count(view, group.status) > 0).or(groups.first());
+    let reason =
+        dominant.map_or_else(|| "no reason in the log".to_owned(), |group| describe(group, view.stage));
+    let lost_ms: i64 =
+        view.tasks.iter().filter(|task| task.status.is_failed()).map(|task| task.duration_ms()).sum();
+    let title = format!(
+        "{} of {} of stage {} failed: {reason}",
+        digest.failed,
+        words::count(digest.attempts as usize, "task attempt"),
+        view.stage.id,
+    );
+    let kinds = [
+        ("exception_attempts", TaskStatus::ExceptionFailure),
+        ("fetch_failed_attempts", TaskStatus::FetchFailed),
+        ("executor_lost_attempts", TaskStatus::ExecutorLost),
+        ("result_lost_attempts", TaskStatus::ResultLost),
+        ("other_attempts", TaskStatus::Unknown),
+    ];
+    let mut claim = Claim::new("failures", context.stage_scope(digest), title)
+        .evidence("attempts", digest.attempts)
+        .evidence("failed_attempts", digest.failed)
+        .evidence("failed_share", rounded(share))
+        .evidence("lost_ms", lost_ms)
+        .evidence(
+            "reasons",
+            groups.iter().take(5).map(|group| describe(group, view.stage)).collect::<Vec<_>>(),
+        );
+    for (name, status) in kinds {
+        let count = status_count(view, status);
+        if count > 0 {
+            claim = claim.evidence(name, count);
+        }
+    }
+    if let Some(group) = dominant {
+        claim = claim
+            .evidence("class", group.class_name.clone())
+            .evidence("message", group.pattern.clone())
+            .evidence("example_task_id", group.example.task_id);
+    }
+    let ours = digest.failed as usize;
+    let by_loss = status_count(view, TaskStatus::ExecutorLost) + status_count(view, TaskStatus::FetchFailed);
+    claim.nature = if 2 * by_loss > ours { Nature::Resource } else { Nature::Code };
+    claim.confidence = Confidence::High;
+    let enough = digest.attempts as f64 >= context.get(&CRITICAL_TASKS);
+    let was_fatal = digest.has_failed(context.run) && losses::was_given_up(context.run, view.stage);
+    claim.severity = Some(if was_fatal || (enough && share >= context.get(&CRITICAL_SHARE)) {
+        Severity::Critical
+    } else if share >= context.get(&WARNING_SHARE) {
+        Severity::Warning
+    } else {
+        Severity::Info
+    });
+    claim.core_ms = Some((lost_ms as f64 * digest.task_cpus) as i64);
+    let failed: Vec<u32> =
+        (0u32..).zip(&view.tasks).filter(|(_, task)| task.status.is_failed()).map(|(at, _)| at).collect();
+    claim.worth = Worth::Replay {
+        low: Vec::new(),
+        high: vec![Edit::Remove { place: view.place(), tasks: failed.into() }],
+    };
+    claim.validate = "Run the stage again: a failure of the data or the code comes back in the same partition, one of a machine does not.".to_owned();
+    let advice = match () {
+        () if 2 * by_loss > ours => {
+            "Executors or their shuffle files were lost: find out why (see the finding about repeated work) before looking at the tasks."
+        }
+        () if is_out_of_memory(dominant) => {
+            "The tasks ran out of memory: use smaller partitions, or give each task more memory (fewer cores per executor, a larger heap)."
+        }
+        () => {
+            "Find the rows or calls behind the message and handle them where they occur; the stack trace of the example names the line."
+        }
+    };
+    sink.claim(claim.advice(advice).change(Change::code("failing task", reason)));
+}
+
+fn status_count(view: &StageView<'_>, status: TaskStatus) -> usize {
+    view.tasks.iter().filter(|task| task.status == status).count()
+}
+
+fn is_out_of_memory(group: Option<&&FailureGroup>) -> bool {
+    group.is_some_and(|group| {
+        group.example.text.contains("OutOfMemoryError")
+            || group.class_name.as_deref().is_some_and(|name| name.contains("OutOfMemory"))
+    })
+}
+
+/// `ValueError: bad row #`, at most as long as a line.
+fn describe(group: &FailureGroup, stage: &StageAttempt) -> String {
+    const LONGEST: usize = 120;
+    let class = group.class_name.as_deref().and_then(|name| name.rsplit('.').next());
+    let is_traceback = group.pattern.ends_with("Traceback (most recent call last):");
+    let text = match class {
+        // All tracebacks begin alike and are one group: its example may be another stage's.
+        _ if is_traceback => {
+            let own = (group.example.stage_id == stage.id).then_some(group.example.text.as_str());
+            let text = own.or(stage.failure_reason.as_deref());
+            text.and_then(losses::telling_line).unwrap_or("an exception in Python").to_owned()
+        }
+        Some(class) if !group.pattern.contains(class) => format!("{class}: {}", group.pattern),
+        _ => group.pattern.clone(),
+    };
+    match text.char_indices().nth(LONGEST) {
+        Some((cut, _)) => format!("{}...", &text[..cut]),
+        None => text,
+    }
+}

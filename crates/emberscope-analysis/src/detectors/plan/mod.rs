@@ -1,0 +1,138 @@
+//! What plans show: detectors with the tag `PLAN`, and what they share.
+
+pub mod duplicate_subtree;
+pub mod expand_explosion;
+pub mod fallback_to_rows;
+pub mod huge_plan;
+pub mod join_explosion;
+pub mod missing_pruning;
+pub mod missing_pushdown;
+pub mod nested_loop_join;
+pub mod over_broadcast;
+pub mod python_udf;
+pub mod single_partition;
+pub mod small_files;
+pub mod under_broadcast;
+pub mod unsplittable_input;
+
+use crate::config::Conf;
+use crate::context::{Context, StageDigest};
+use crate::detector::Threshold;
+use crate::finding::Scope;
+use crate::plan::exchange::Place;
+use crate::plan::rows::rows_into;
+use crate::plan::{OperatorClass, SqlView, names, price};
+use std::collections::BTreeSet;
+
+pub(crate) const TAG: &str = "PLAN";
+
+pub(crate) const fn threshold(name: &'static str, default: f64, doc: &'static str) -> Threshold {
+    Threshold { tag: TAG, name, default, doc }
+}
+
+/// The configuration that a query ran with.
+pub(crate) fn conf<'v>(context: &'v Context<'_>, view: &'v SqlView<'_>) -> Conf<'v> {
+    Conf::of(context.run, Some(view.execution))
+}
+
+/// The place of a node.
+pub(crate) fn scope(view: &SqlView<'_>, node: u32) -> Scope {
+    Scope { sql_id: Some(view.execution.id), node_id: Some(node), ..Scope::default() }
+}
+
+/// Whether the stages of some operators ran for too short to matter, all together.
+pub(crate) fn is_immaterial(context: &Context<'_>, places: &[Place]) -> bool {
+    places.is_empty() || context.is_immaterial(price::active_ms(context, places))
+}
+
+/// Tasks that could run at once while a stage ran; at least 1.
+pub(crate) fn slots(digest: &StageDigest) -> u32 {
+    let running = digest.running_ms().max(1) as f64;
+    let cores = digest.available_core_ms.map_or(f64::from(digest.peak_concurrency), |ms| ms as f64 / running);
+    (cores / digest.task_cpus.max(f64::MIN_POSITIVE)).floor().clamp(1.0, f64::from(u32::MAX)) as u32
+}
+
+/// The filter right above a node, and the rows it lets through; projections and wrappers lie between at most.
+pub(crate) fn filter_above(view: &SqlView<'_>, node: u32) -> Option<(u32, i64)> {
+    let mut at = view.nodes.get(node as usize)?.parent?;
+    loop {
+        let it = view.nodes.get(at as usize)?;
+        if it.name == "Filter" {
+            return Some((at, rows_into(view, at)?));
+        }
+        let is_udf = it.class == OperatorClass::Python;
+        if !(is_udf || names::keeps_rows(&it.name)) || it.name.contains("Exchange") {
+            return None;
+        }
+        at = it.parent?;
+    }
+}
+
+/// A node and what runs above it in the same stages: up to the next exchange, that one included.
+pub(crate) fn up_to_exchange(view: &SqlView<'_>, node: u32) -> BTreeSet<u32> {
+    let mut nodes = BTreeSet::from([node]);
+    let mut at = view.nodes.get(node as usize).and_then(|it| it.parent);
+    while let Some(parent) = at {
+        let Some(it) = view.nodes.get(parent as usize) else { break };
+        nodes.insert(parent);
+        if it.name.contains("Exchange") {
+            break;
+        }
+        at = it.parent;
+    }
+    nodes
+}
+
+/// Whether an operator is part of a subtree that did not run for this query or not in Spark's own engine.
+pub(crate) fn has_run(view: &SqlView<'_>, node: u32) -> bool {
+    view.nodes.get(node as usize).is_some_and(|it| !it.stages.stages.is_empty() && !it.in_cached_plan)
+}
+
+/// `3.4 GiB`.
+pub(crate) fn bytes_text(bytes: i64) -> String {
+    const UNITS: &[(&str, f64)] =
+        &[("TiB", 1099511627776.0), ("GiB", 1073741824.0), ("MiB", 1048576.0), ("KiB", 1024.0)];
+    let value = bytes as f64;
+    let unit = UNITS.iter().find(|(_, size)| value >= *size);
+    unit.map_or_else(|| format!("{bytes} B"), |(name, size)| format!("{} {name}", short(value / size)))
+}
+
+/// `1.2 million`, `34 000`.
+pub(crate) fn count_text(count: i64) -> String {
+    let value = count as f64;
+    if value >= 1e12 {
+        format!("{} trillion", short(value / 1e12))
+    } else if value >= 1e9 {
+        format!("{} billion", short(value / 1e9))
+    } else if value >= 1e6 {
+        format!("{} million", short(value / 1e6))
+    } else if value >= 1e4 {
+        format!("{} {:03}", count / 1000, count % 1000)
+    } else {
+        count.to_string()
+    }
+}
+
+/// `3.2 s`, `4 min 5 s`.
+pub(crate) fn ms_text(ms: i64) -> String {
+    match ms {
+        ..1000 => format!("{ms} ms"),
+        1000..120_000 => format!("{} s", short(ms as f64 / 1000.0)),
+        _ => format!("{} min {} s", ms / 60_000, ms % 60_000 / 1000),
+    }
+}
+
+/// Two digits below 10, whole numbers above.
+pub(crate) fn short(value: f64) -> String {
+    if value < 9.95 { format!("{value:.1}") } else { format!("{value:.0}") }
+}
+
+/// A share in whole percent; what is not 0 is at least "under 1".
+pub(crate) fn percent(share: f64) -> String {
+    if share > 0.0 && share < 0.01 { "under 1 %".to_owned() } else { format!("{:.0} %", share * 100.0) }
+}
+
+/// A ratio rounded for evidence.
+pub(crate) fn rounded(value: f64) -> f64 {
+    (value * 1000.0).round() / 1000.0
+}

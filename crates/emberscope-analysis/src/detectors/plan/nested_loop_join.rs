@@ -1,0 +1,141 @@
+//! Joins that compare every row with every row.
+
+use super::{TAG, count_text, is_immaterial, rounded, scope, threshold};
+use crate::context::Context;
+use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
+use crate::finding::{Change, Claim, Confidence, Nature, Worth};
+use crate::plan::join::{Join, JoinType, Strategy, joins};
+use crate::plan::{SqlView, names, price};
+use std::collections::BTreeSet;
+
+const KIND: &str = "nestedLoopJoin";
+
+const MIN_PAIRS: Threshold =
+    threshold("nested_loop_min_pairs", 1e8, "Pairs of rows that a join must compare to be looked at.");
+const MIN_SIDE_ROWS: Threshold = threshold(
+    "nested_loop_min_side_rows",
+    10.0,
+    "Rows that the smaller side must have: below, a nested loop is as good as any join.",
+);
+const MIN_OUTPUT: Threshold = threshold(
+    "nested_loop_min_output_rows",
+    1e7,
+    "Rows that a join whose input is not known must give to be looked at.",
+);
+const BUCKETS: Threshold = threshold(
+    "nested_loop_bucket_gain",
+    8.0,
+    "How many times fewer pairs a join on ranges is taken to compare once both sides are cut into buckets, at least.",
+);
+
+/// Joins that compare every row with every row.
+pub static NESTED_LOOP_JOIN: Detector = Detector {
+    tag: TAG,
+    title: "Nested loop joins",
+    types: &[FindingType {
+        name: KIND,
+        what: "A join without an equality compares every row of one side with every row of the other.",
+    }],
+    thresholds: &[MIN_PAIRS, MIN_SIDE_ROWS, MIN_OUTPUT, BUCKETS],
+    checks: &[Check::Sql(check)],
+    what: "A `BroadcastNestedLoopJoin` or `CartesianProduct` compared very many pairs of rows. Spark uses them where the \
+join condition has no equality between the sides: ranges, `OR`, functions of both sides, no condition at all, or `NOT IN` \
+with a column that may be null.",
+    rule: "Rows of the left side times rows of the right side are at least `nested_loop_min_pairs`, and the smaller side has \
+at least `nested_loop_min_side_rows`. Where the rows of a side are not known: at least `nested_loop_min_output_rows` come \
+out. Pairs are the work; few output rows do not make such a join cheap.",
+    why: "A hash join looks at every row once, this one at the product. Twice the data is four times the work.",
+    fix: "Give it an equality. A range join can be cut into buckets: add `floor(ts / 3600)` to both sides, explode the side \
+with the ranges over the hours it touches, and join on the hour and the range. `a.k = b.k OR a.x = b.x` is two joins and a \
+union: `SELECT ... JOIN b ON a.k = b.k UNION SELECT ... JOIN b ON a.x = b.x`. `NOT IN (SELECT k ...)` becomes \
+`NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k)`. Normalise strings before the join instead of comparing functions of them: \
+in PySpark `a.withColumn(\"key\", F.lower(\"name\")).join(b.withColumn(\"key\", F.lower(\"title\")), \"key\")`. A forgotten \
+condition is best found by reading the query.",
+    limits: "Whether the condition can be rewritten is for a reader of the query to say: the pessimistic estimate is that \
+of buckets (`nested_loop_bucket_gain`) where there is a condition, and nothing where there is none.",
+};
+
+fn check(context: &Context<'_>, view: &SqlView<'_>, sink: &mut Sink) {
+    let all = joins(view);
+    let loops = all.iter().filter(|join| matches!(join.strategy, Strategy::NestedLoop | Strategy::Cartesian));
+    for join in loops {
+        if join.rows_in.contains(&None) && (context.is_native || names::has_native(&view.nodes)) {
+            sink.not_checked(KIND, "rows of operators of a native engine are not measured", None);
+        } else {
+            check_join(context, view, join, sink);
+        }
+    }
+}
+
+fn check_join(context: &Context<'_>, view: &SqlView<'_>, join: &Join, sink: &mut Sink) {
+    let pairs = pairs(join);
+    let is_much = match pairs {
+        Some((pairs, fewest)) => {
+            pairs >= context.get(&MIN_PAIRS) && fewest as f64 >= context.get(&MIN_SIDE_ROWS)
+        }
+        None => join.rows.is_some_and(|rows| rows as f64 >= context.get(&MIN_OUTPUT)),
+    };
+    let parts = price::parts_of(context, view, &BTreeSet::from([join.node]));
+    let places = price::places(&parts);
+    if !is_much || is_immaterial(context, &places) {
+        return;
+    }
+    let rows = join.rows.unwrap_or(0);
+    let sides = join.rows_in.map(|rows| rows.map_or_else(|| "an unknown number of".to_owned(), count_text));
+    let condition = join.condition.clone().unwrap_or_default();
+    let mut claim = Claim::new(
+        KIND,
+        scope(view, join.node),
+        format!("{} compares {} with {} rows pair by pair", join.strategy.name(), sides[0], sides[1]),
+    )
+    .evidence("strategy", join.strategy.name())
+    .evidence("condition", condition.clone())
+    .evidence("output_rows", rows)
+    .advice(advice(join, &condition))
+    .change(Change::code("join condition", "join on an equality"));
+    if let Some((pairs, _)) = pairs {
+        claim = claim
+            .evidence("pairs", pairs)
+            .evidence("left_rows", join.rows_in[0].unwrap_or(0))
+            .evidence("right_rows", join.rows_in[1].unwrap_or(0))
+            .evidence("pairs_per_output_row_ratio", rounded(pairs / rows.max(1) as f64));
+    }
+    claim.nature = Nature::Code;
+    claim.subject = condition.clone();
+    claim.confidence = if pairs.is_some() { Confidence::High } else { Confidence::Medium };
+    claim.validate =
+        "Read the condition: if the result really needs every pair, or most of them, no other join helps."
+            .to_owned();
+    claim.core_ms = Some(price::core_ms(context, &parts));
+    // With an equality the rows in and out remain; pairs that come out cost what they cost.
+    let needed = pairs.map_or(1.0, |(pairs, _)| {
+        let moved: i64 = join.rows_in.iter().flatten().sum::<i64>() + rows;
+        (moved as f64 / pairs).min(1.0)
+    });
+    let bucketed = needed.max(1.0 / context.get(&BUCKETS).max(1.0));
+    let low = if condition.is_empty() { Vec::new() } else { price::without(&shares(&parts), 1.0 - bucketed) };
+    claim.worth = Worth::Replay { low, high: price::without(&shares(&parts), 1.0 - needed) };
+    claim.stages = places;
+    sink.claim(claim);
+}
+
+/// A join's stage remains even where nothing else runs in it.
+fn shares(parts: &[price::Part]) -> Vec<price::Part> {
+    parts.iter().map(|part| price::Part { share: part.share.min(0.99), ..*part }).collect()
+}
+
+/// Pairs compared, and the rows of the smaller side.
+fn pairs(join: &Join) -> Option<(f64, i64)> {
+    let (left, right) = (join.rows_in[0]?, join.rows_in[1]?);
+    Some((left as f64 * right as f64, left.min(right)))
+}
+
+fn advice(join: &Join, condition: &str) -> String {
+    if join.join_type == Some(JoinType::LeftAnti) {
+        return "NOT IN with a column that may be null compares every row; NOT EXISTS with an equality does not.".to_owned();
+    }
+    if condition.is_empty() {
+        return "The join has no condition. If one was forgotten, add it; if every pair is wanted, filter and aggregate both sides before.".to_owned();
+    }
+    "Rewrite the condition so that it has an equality: buckets for ranges, a union for OR, a prepared key for functions of columns.".to_owned()
+}

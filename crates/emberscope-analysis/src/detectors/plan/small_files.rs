@@ -1,0 +1,208 @@
+//! Many small files, read or written.
+
+use super::{TAG, bytes_text, count_text, is_immaterial, rounded, scope, threshold};
+use crate::context::Context;
+use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
+use crate::finding::{Change, Claim, Confidence, Nature, Worth};
+use crate::plan::SqlView;
+use crate::plan::exchange::Place;
+use crate::plan::scan::{Scan, scans};
+use crate::plan::text::last_part;
+use crate::plan::write::{WriteTarget, writes};
+use crate::replay::Edit;
+
+const KIND: &str = "smallFiles";
+
+const MIN_FILES: Threshold = threshold(
+    "small_files_min_count",
+    100.0,
+    "Files that a scan must read, or a write make, to be looked at.",
+);
+const MAX_MEAN_BYTES: Threshold = threshold(
+    "small_files_max_mean_bytes",
+    3.0 * 1048576.0,
+    "Mean size of the files below which they are small, bytes.",
+);
+const TARGET_BYTES: Threshold =
+    threshold("small_files_target_bytes", 128.0 * 1048576.0, "Size of the files that is proposed, bytes.");
+const OPEN_LOW_MS: Threshold = threshold(
+    "small_files_open_low_ms",
+    2.0,
+    "Task time that a file costs beside its data at least, milliseconds.",
+);
+const OPEN_LOCAL_MS: Threshold = threshold(
+    "small_files_open_local_ms",
+    15.0,
+    "Task time that a file costs beside its data at most, on local and HDFS storage, milliseconds.",
+);
+const OPEN_STORE_MS: Threshold = threshold(
+    "small_files_open_store_ms",
+    80.0,
+    "Task time that a file costs beside its data at most, in an object store, milliseconds.",
+);
+const MAX_SHARE: Threshold = threshold(
+    "small_files_max_share",
+    0.95,
+    "Share of a stage's time that opening files is taken to cost at most.",
+);
+
+/// Many small files, read or written.
+pub static SMALL_FILES: Detector = Detector {
+    tag: TAG,
+    title: "Small files",
+    types: &[FindingType { name: KIND, what: "A query reads or writes many files of little data." }],
+    thresholds: &[
+        MIN_FILES,
+        MAX_MEAN_BYTES,
+        TARGET_BYTES,
+        OPEN_LOW_MS,
+        OPEN_LOCAL_MS,
+        OPEN_STORE_MS,
+        MAX_SHARE,
+    ],
+    checks: &[Check::Sql(check)],
+    what: "A scan read (variant `read`), or a write made (variant `write`), many files whose mean size is small. \
+Numbers come from the operator's own metrics (`number of files read`, `size of files read`, `number of written \
+files`, `written output`), which are right also where the tasks' input bytes are not. Small files do not show as \
+many tasks: Spark packs them, so that 1 500 files may be 47 tasks.",
+    rule: "More than `small_files_min_count` files of less than `small_files_max_mean_bytes` on average.",
+    why: "Every file has a price beside its data: a listing entry in the driver, an open, a footer or header to read \
+and decode, a stream to close, and in object stores a request or two of tens of milliseconds. Compression and column \
+statistics work worse in small files, and every later reader pays again.",
+    fix: "For what is read: compact it once. Plain Parquet: `spark.read.parquet(src).repartition(n).write.parquet(dst)`; \
+Delta: `OPTIMIZE t`; Iceberg: `CALL cat.system.rewrite_data_files('db.t')`. For what is written: give the writer fewer, \
+larger partitions. Spark SQL: `INSERT INTO t SELECT /*+ REBALANCE(day) */ ...`; PySpark: \
+`df.repartition(\"day\").write.partitionBy(\"day\")...` or `df.coalesce(n).write...`. With dynamic partitions, \
+repartition by the partition columns first, so that not every task writes into every partition.",
+    limits: "What a file costs is not measured by Spark; the estimate ranges between `small_files_open_low_ms` and \
+`small_files_open_local_ms` or `small_files_open_store_ms` by file and never exceeds `small_files_max_share` of the \
+stage. What later readers of written files save is not counted: they are other runs.",
+};
+
+fn check(context: &Context<'_>, view: &SqlView<'_>, sink: &mut Sink) {
+    for scan in scans(view).iter().filter(|scan| scan.format.is_stored() && !scan.is_bookkeeping) {
+        check_read(context, view, scan, sink);
+    }
+    for target in writes(view) {
+        check_write(context, view, &target, sink);
+    }
+}
+
+/// Whether so many files of so many bytes are small; then their mean size.
+fn small(context: &Context<'_>, files: Option<i64>, bytes: Option<i64>) -> Option<(i64, i64)> {
+    let (files, bytes) = (files?, bytes?);
+    let mean = bytes as f64 / files.max(1) as f64;
+    (files as f64 > context.get(&MIN_FILES) && mean < context.get(&MAX_MEAN_BYTES))
+        .then_some((files, mean as i64))
+}
+
+fn check_read(context: &Context<'_>, view: &SqlView<'_>, scan: &Scan, sink: &mut Sink) {
+    let Some((files, mean)) = small(context, scan.files, scan.bytes) else { return };
+    let places = view.nodes[scan.node as usize].stages.stages.clone();
+    if is_immaterial(context, &places) {
+        return;
+    }
+    let target = target_files(context, scan.bytes.unwrap_or(0));
+    let is_store = scan.location.as_deref().is_some_and(is_object_store);
+    let mut claim = Claim::new(
+        KIND,
+        scope(view, scan.node),
+        format!("{} reads {} files of {} on average", scan.label(), count_text(files), bytes_text(mean)),
+    )
+    .evidence("files", files)
+    .evidence("mean_file_bytes", mean)
+    .evidence("read_bytes", scan.bytes.unwrap_or(0))
+    .evidence("listing_ms", scan.metadata_ms.unwrap_or(0))
+    .evidence("is_object_store", is_store)
+    .advice(format!(
+        "Compact {} into about {target} files of {}; every query that reads it gains.",
+        scan.label(),
+        bytes_text(context.get(&TARGET_BYTES) as i64)
+    ))
+    .change(Change::data("files", format!("compact to about {target} files")));
+    claim.variant = Some("read");
+    claim.nature = Nature::Data;
+    claim.subject = scan.relation.clone().unwrap_or_default();
+    claim.confidence = Confidence::Medium;
+    claim.validate = "Read a compacted copy with the same query: if the scan's stage takes as long, opening files was not its cost.".to_owned();
+    // What the merged files would cost remains.
+    worth(context, &mut claim, &places, (files - target).max(0), is_store);
+    sink.claim(claim);
+}
+
+fn check_write(context: &Context<'_>, view: &SqlView<'_>, target: &WriteTarget, sink: &mut Sink) {
+    let Some((files, mean)) = small(context, target.files, target.bytes) else { return };
+    let places = writing_stages(view, target.node);
+    let proposed = target_files(context, target.bytes.unwrap_or(0)).max(target.partitions.unwrap_or(0));
+    // One file for each partition of the table is all there can be.
+    if proposed >= files {
+        return;
+    }
+    let name = target.target.as_deref().map_or("the output", last_part).to_owned();
+    let is_store = target.target.as_deref().is_some_and(is_object_store);
+    let mut claim = Claim::new(
+        KIND,
+        scope(view, target.node),
+        format!("Writing {name} makes {} files of {} on average", count_text(files), bytes_text(mean)),
+    )
+    .evidence("files", files)
+    .evidence("mean_file_bytes", mean)
+    .evidence("written_bytes", target.bytes.unwrap_or(0))
+    .evidence("table_partitions", target.partitions.unwrap_or(0))
+    .evidence("commit_ms", target.commit_ms.unwrap_or(0))
+    .evidence("files_per_partition_ratio", rounded(files as f64 / target.partitions.unwrap_or(1).max(1) as f64))
+    .advice(if target.partitions.unwrap_or(0) > 1 {
+        format!("Repartition by the table's partition columns before the write, so that each partition gets one file instead of one from every task: about {proposed} files.")
+    } else {
+        format!("Write about {proposed} files: coalesce or rebalance before the write.")
+    })
+    .change(Change::code("files", format!("about {proposed} files: REBALANCE hint, repartition or coalesce before the write")));
+    claim.variant = Some("write");
+    claim.nature = Nature::Code;
+    claim.subject = name;
+    claim.confidence = Confidence::Medium;
+    claim.validate = "Write with fewer partitions and compare the writing stage and the commit; fewer files must not leave cores idle.".to_owned();
+    worth(context, &mut claim, &places, files - proposed, is_store);
+    sink.claim(claim);
+}
+
+fn target_files(context: &Context<'_>, bytes: i64) -> i64 {
+    ((bytes as f64 / context.get(&TARGET_BYTES)).ceil() as i64).max(1)
+}
+
+fn worth(context: &Context<'_>, claim: &mut Claim, places: &[Place], fewer: i64, is_store: bool) {
+    let at_most = context.get(if is_store { &OPEN_STORE_MS } else { &OPEN_LOCAL_MS });
+    let task_ms: i64 = places
+        .iter()
+        .filter_map(|place| context.digest_of(place.0, place.1))
+        .map(|digest| digest.attempt_ms)
+        .sum();
+    let share =
+        |per_file: f64| (fewer as f64 * per_file / task_ms.max(1) as f64).min(context.get(&MAX_SHARE));
+    let edits = |per_file: f64| {
+        let factor = 1.0 - share(per_file);
+        places.iter().map(|place| Edit::ScaleAll { place: *place, factor }).collect()
+    };
+    let low = context.get(&OPEN_LOW_MS);
+    claim.core_ms = Some((share(low) * task_ms as f64) as i64);
+    claim.worth = Worth::Replay { low: edits(low), high: edits(at_most) };
+    claim.stages = places.to_vec();
+}
+
+/// The stages that ran the operators right below a write command.
+fn writing_stages(view: &SqlView<'_>, node: u32) -> Vec<Place> {
+    let mut at = Some(node);
+    while let Some(node) = at.and_then(|at| view.nodes.get(at as usize)) {
+        if !node.stages.stages.is_empty() {
+            return node.stages.stages.clone();
+        }
+        at = node.children.first().copied();
+    }
+    Vec::new()
+}
+
+fn is_object_store(location: &str) -> bool {
+    ["s3", "gs:", "abfs", "wasb", "oss:", "cos", "obs:", "dbfs:"]
+        .iter()
+        .any(|scheme| location.starts_with(scheme))
+}

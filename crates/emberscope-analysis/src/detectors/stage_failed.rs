@@ -1,0 +1,85 @@
+//! Stage attempts that failed.
+
+use crate::context::Context;
+use crate::detector::{Check, Detector, FindingType, Sink};
+use crate::finding::{Change, Claim, Confidence, Nature, Severity};
+use crate::losses;
+use crate::stage_view::StageView;
+use crate::words;
+use emberscope_model::run::JobStatus;
+
+/// The detector.
+pub static SFAIL: Detector = Detector {
+    tag: "SFAIL",
+    title: "Failed stages",
+    types: &[FindingType { name: "stageFailed", what: "A stage attempt failed." }],
+    thresholds: &[],
+    checks: &[Check::Stage(check)],
+    what: "A stage attempt ended with a failure reason. `givenUp`: nothing did its work afterwards and the job failed. `retried`: shuffle data \
+was lost and a later attempt did the rest; the job may well have succeeded. `cancelled`: the job was cancelled, by a user or because another \
+part of the query failed or was not needed any more.",
+    rule: "The stage attempt has a failure reason. Given up is critical, retried a warning, cancelled a fact.",
+    why: "A failed stage fails its job; one that was retried repeats the work of the lost partitions and waits for it.",
+    fix: "Read the reason: it names the exception of the last failed task, or the shuffle that could not be read.\n\n\
+```sql\nSELECT try_cast(a AS INT), try_divide(a, b) FROM t\n```\n\n\
+```python\ndf.repartition(400).mapInPandas(parse, schema)  # smaller tasks for code that runs out of memory\n```\n\n\
+For fetch failures find out why the executor that had the data went: see `retryWaste`.",
+    limits: "A job that succeeded although one of its stage attempts failed is not a failed job. Errors in the driver fail no stage.",
+};
+
+fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
+    let stage = view.stage;
+    let Some(reason) = stage.failure_reason.as_deref().filter(|_| view.digest.has_failed(context.run)) else {
+        return;
+    };
+    let retried = context.run.attempts(stage.id).iter().any(|other| other.attempt > stage.attempt);
+    let is_cancelled = ["cancelled", "canceled", "killed by user", "Stage cancelled"]
+        .iter()
+        .any(|word| reason.contains(word));
+    let job_failed =
+        stage.job_ids.iter().filter_map(|id| context.run.job(*id)).any(|job| job.status == JobStatus::Failed);
+    let (variant, severity, how) = if is_cancelled {
+        ("cancelled", Severity::Info, "was cancelled")
+    } else if retried && !losses::was_given_up(context.run, stage) {
+        ("retried", Severity::Warning, "failed and was tried again")
+    } else {
+        ("givenUp", Severity::Critical, "failed")
+    };
+    let line = first_line(reason);
+    let title = format!("Stage {} (attempt {}) {how}: {line}", stage.id, stage.attempt);
+    let mut claim = Claim::new("stageFailed", context.stage_scope(view.digest), title)
+        .evidence("reason", line.clone())
+        .evidence("attempts", view.digest.attempts)
+        .evidence("failed_attempts", view.digest.failed)
+        .evidence("lost_ms", view.digest.lost_ms)
+        .evidence("job_failed", job_failed)
+        .advice(match variant {
+            "cancelled" => "Nothing to mend here: find out who or what cancelled the job.",
+            "retried" => "Find out why the shuffle data was lost; the finding about repeated work tells what it cost.",
+            _ => "Mend the error that the reason names; the stack trace of the last failed task tells where it was thrown.",
+        });
+    if variant == "givenUp" {
+        claim = claim.change(Change::code("failing stage", line));
+    }
+    claim.variant = Some(variant);
+    claim.severity = Some(severity);
+    claim.nature = if variant == "retried" { Nature::Resource } else { Nature::Code };
+    claim.confidence = Confidence::High;
+    claim.core_ms = Some((view.digest.lost_ms as f64 * view.digest.task_cpus) as i64);
+    claim.validate = format!(
+        "The reason in the log must be the one in the driver's log ({} long there).",
+        words::count(reason.lines().count(), "line")
+    );
+    sink.claim(claim);
+}
+
+/// What says most in a failure reason: `Job aborted due to stage failure` is followed by the cause.
+fn first_line(reason: &str) -> String {
+    const LONGEST: usize = 160;
+    let line = losses::telling_line(reason).unwrap_or("no reason");
+    let line = line.trim_start_matches("Job aborted due to stage failure: ");
+    match line.char_indices().nth(LONGEST) {
+        Some((cut, _)) => format!("{}...", &line[..cut]),
+        None => line.to_owned(),
+    }
+}

@@ -1,0 +1,133 @@
+//! Cores that were paid for and did nothing.
+
+use super::app_words::{core_time, percent, rounded};
+use crate::capacity::{Capacity, SMALL_RUN_CORE_MS, capacity};
+use crate::context::Context;
+use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
+use crate::finding::{Change, Claim, Confidence, Nature, Scope, Severity, Worth};
+
+const USED_SHARE: Threshold = Threshold {
+    tag: "UTIL",
+    name: "min_used_share",
+    default: 0.6,
+    doc: "Share of the offered core-time that tasks must take; below it the cluster counts as too large.",
+};
+
+const BETWEEN_SHARE: Threshold = Threshold {
+    tag: "UTIL",
+    name: "between_stages_share",
+    default: 0.5,
+    doc: "Share of the idle core-time without any running task from which the driver is named as the reason.",
+};
+
+/// Cores that were paid for and did nothing.
+pub static UTIL: Detector = Detector {
+    tag: "UTIL",
+    title: "Utilization",
+    types: &[FindingType {
+        name: "utilization",
+        what: "Tasks took only a part of the core-time that executors offered.",
+    }],
+    thresholds: &[USED_SHARE, BETWEEN_SHARE, SMALL_RUN_CORE_MS],
+    checks: &[Check::App(check)],
+    what: "The executors offered far more core-time than tasks took. Offered core-time is the sum over all \
+           executors of lifetime times cores, so that executors that came late, left early or have other core \
+           counts are counted as what they were. Taken is every slot that a task attempt held, attempts that \
+           failed or were repeated included. The rest is idle, and is split into the part in which no task ran \
+           anywhere and the part in which a stage ran on fewer cores than there were. Every idle figure of this \
+           tool uses this one definition.",
+    rule: "Fires when taken / offered core-time is below `min_used_share` and at least `min_allocated_core_ms` \
+           were offered. If more than `between_stages_share` of the idle core-time had no running task at all, \
+           the driver is named as the reason, else stages with too few tasks or long tails.",
+    why: "Idle cores are paid for. The run gets no shorter by giving them back, so that this is a fact about \
+          resources: the saving is core-time, not wall time.",
+    fix: "If nothing ran between stages, shorten what the driver does (see `driverBound`) or let idle executors go \
+          with dynamic allocation:\n\n```sql\n-- at submission: these are no session settings\n\
+          -- spark.dynamicAllocation.enabled=true\n-- spark.dynamicAllocation.shuffleTracking.enabled=true\n```\n\n\
+          ```python\nspark = (SparkSession.builder\n    .config(\"spark.dynamicAllocation.enabled\", \"true\")\n    \
+          .config(\"spark.dynamicAllocation.maxExecutors\", \"8\")\n    .getOrCreate())\n```\n\nIf stages ran on few \
+          cores, raise their number of partitions or ask for fewer executors.",
+    limits: "Without executor events the log tells no cores, and nothing is said. A cluster shared by several \
+             applications gives its idle cores to others, which the log of one application cannot show. In local \
+             mode the cores are those of the driver's machine.",
+};
+
+fn check(ctx: &Context<'_>, sink: &mut Sink) {
+    let Some(capacity) = capacity(ctx) else {
+        sink.not_checked("utilization", "the log tells no executor's cores, or no task ran", None);
+        return;
+    };
+    if (capacity.allocated as f64) < ctx.get(&SMALL_RUN_CORE_MS)
+        || capacity.used_share() >= ctx.get(&USED_SHARE)
+    {
+        return;
+    }
+    sink.claim(claim(ctx, &capacity));
+}
+
+fn claim(ctx: &Context<'_>, capacity: &Capacity) -> Claim {
+    let is_driver = capacity.idle_between_stages as f64 >= capacity.idle as f64 * ctx.get(&BETWEEN_SHARE);
+    let title = format!(
+        "Tasks used {} of the cores that executors held: {} of {} were idle",
+        percent(capacity.used_share()),
+        core_time(capacity.idle),
+        core_time(capacity.allocated)
+    );
+    let mut claim = Claim::new("utilization", Scope::default(), title)
+        .evidence("used_share", rounded(capacity.used_share()))
+        .evidence("allocated_core_ms", capacity.allocated)
+        .evidence("occupied_core_ms", capacity.occupied)
+        .evidence("idle_core_ms", capacity.idle)
+        .evidence("idle_between_stages_core_ms", capacity.idle_between_stages)
+        .evidence("idle_in_stages_core_ms", capacity.idle_in_stages)
+        .evidence("peak_cores", capacity.peak_cores)
+        .advice(advice(ctx, is_driver))
+        .changes(changes(ctx, capacity));
+    claim.nature = Nature::Resource;
+    claim.confidence = Confidence::High;
+    claim.worth = Worth::Resource;
+    claim.core_ms = Some(capacity.idle);
+    claim.severity = Some(Severity::Info);
+    claim.validate =
+        "Run it again with fewer executors: if the wall time grows by more than the share of cores that \
+                      was taken away, the idle cores were needed at times."
+            .to_owned();
+    claim
+}
+
+fn advice(ctx: &Context<'_>, is_driver: bool) -> String {
+    let reason = if is_driver {
+        "Most of the idle time had no running task at all: the driver was busy or waiting."
+    } else {
+        "Most of the idle time was inside stages that ran on fewer cores than there were: too few tasks, or a few \
+         long ones at the end."
+    };
+    let fix = if ctx.is_local {
+        "Run it with fewer local cores, or give it more partitions."
+    } else if ctx.conf(None).bool("spark.dynamicAllocation.enabled") == Some(true) {
+        "Lower the upper bound of dynamic allocation, and the lower one if it is above 0."
+    } else {
+        "Ask for fewer executors, or let dynamic allocation give idle ones back."
+    };
+    format!("{reason} {fix}")
+}
+
+fn changes(ctx: &Context<'_>, capacity: &Capacity) -> Vec<Change> {
+    let conf = ctx.conf(None);
+    let wall = ctx.wall_ms.unwrap_or(0).max(1);
+    let needed = (capacity.occupied as f64 / wall as f64).ceil().max(1.0) as i64;
+    let cores = Change::resource(
+        "cores",
+        Some(capacity.peak_cores.to_string()),
+        format!("fewer; tasks kept {needed} busy on average"),
+    );
+    if ctx.is_local || conf.bool("spark.dynamicAllocation.enabled") == Some(true) {
+        return vec![cores];
+    }
+    let mut changes = vec![cores];
+    changes.extend(conf.propose("spark.dynamicAllocation.enabled", "true"));
+    if conf.bool("spark.shuffle.service.enabled") != Some(true) {
+        changes.extend(conf.propose("spark.dynamicAllocation.shuffleTracking.enabled", "true"));
+    }
+    changes
+}

@@ -1,0 +1,137 @@
+//! What decides how many tasks a stage has, and how to make it another number.
+
+use crate::context::Context;
+use crate::finding::Change;
+use crate::stage_plan::StagePlan;
+use crate::stage_view::StageView;
+use crate::words;
+
+/// What decides a stage's number of tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lever {
+    /// `spark.sql.shuffle.partitions`.
+    ShufflePartitions,
+    /// Adaptive execution, which merged partitions by their bytes.
+    AqeCoalesced,
+    /// How files are cut: `spark.sql.files.maxPartitionBytes`.
+    FileSplits,
+    /// The program: `repartition`, `coalesce`, slices, options of a source.
+    Program,
+}
+
+impl Lever {
+    /// Name in evidence.
+    pub fn name(self) -> &'static str {
+        match self {
+            Lever::ShufflePartitions => "shuffle_partitions",
+            Lever::AqeCoalesced => "aqe_coalesced",
+            Lever::FileSplits => "file_splits",
+            Lever::Program => "program",
+        }
+    }
+}
+
+/// What decides the number of tasks of a stage.
+pub fn lever(context: &Context<'_>, view: &StageView<'_>, plan: Option<&StagePlan>) -> Lever {
+    let sums = &view.digest.counted;
+    let Some(plan) = plan else {
+        return Lever::Program;
+    };
+    if plan.reads_shuffle || sums.shuffle_read_records > sums.input_records {
+        let conf = context.conf_of_stage(view.digest);
+        let configured = conf.number("spark.sql.shuffle.partitions").unwrap_or(0.0);
+        return if plan.is_user_repartition {
+            Lever::Program
+        } else if plan.is_coalesced {
+            Lever::AqeCoalesced
+        } else if view.digest.useful as f64 == configured || plan.is_adaptive {
+            Lever::ShufflePartitions
+        } else {
+            Lever::Program
+        };
+    }
+    // A range or local table is cut by the program; a file scan by the size of its splits.
+    match &plan.scan {
+        Some(scan) if scan.contains("LocalTable") || scan.contains("ExistingRDD") || plan.reads_cache => {
+            Lever::Program
+        }
+        Some(scan) if scan.contains("Scan") && sums.input_bytes > 0 && !scan.contains("JDBC") => {
+            Lever::FileSplits
+        }
+        _ => Lever::Program,
+    }
+}
+
+/// How to have `tasks` tasks: in words, and as changes.
+pub fn to_have(
+    context: &Context<'_>,
+    view: &StageView<'_>,
+    plan: Option<&StagePlan>,
+    tasks: u32,
+) -> (String, Vec<Change>) {
+    const MIN_SIZE: &str = "spark.sql.adaptive.coalescePartitions.minPartitionSize";
+    const ADVISORY: &str = "spark.sql.adaptive.advisoryPartitionSizeInBytes";
+    const PARALLELISM_FIRST: &str = "spark.sql.adaptive.coalescePartitions.parallelismFirst";
+    let conf = context.conf_of_stage(view.digest);
+    let sums = &view.digest.counted;
+    let per_task = |bytes: i64| (bytes / i64::from(tasks.max(1))).max(1);
+    let is_more = u64::from(tasks) > view.digest.useful;
+    match lever(context, view, plan) {
+        Lever::AqeCoalesced if is_more => {
+            let wanted = per_task(sums.shuffle_read_bytes);
+            let size = words::setting_size(wanted);
+            let mut changes = Vec::new();
+            // AQE aims at the advisory size, or below it to keep all cores busy, never below the smallest size.
+            if conf.exists(MIN_SIZE) && conf.bytes(MIN_SIZE).is_some_and(|least| least > wanted) {
+                changes.extend(conf.propose(MIN_SIZE, size.clone()));
+            }
+            if conf.bool(PARALLELISM_FIRST) != Some(true)
+                && conf.bytes(ADVISORY).is_some_and(|bytes| bytes > wanted)
+            {
+                changes.extend(conf.propose(ADVISORY, size));
+            }
+            if changes.is_empty() {
+                changes.extend(conf.propose("spark.sql.adaptive.coalescePartitions.enabled", "false"));
+            }
+            let text = format!(
+                "AQE merged the partitions because they are small in bytes ({} in all), although their rows are costly: \
+let it merge less for this query, or repartition({tasks}) before the costly step",
+                words::size(sums.shuffle_read_bytes)
+            );
+            (text, changes)
+        }
+        Lever::AqeCoalesced | Lever::ShufflePartitions
+            if !is_more && plan.is_some_and(|plan| plan.is_adaptive) =>
+        {
+            let mut changes: Vec<Change> = Vec::new();
+            changes.extend(conf.propose("spark.sql.adaptive.coalescePartitions.enabled", "true"));
+            if changes.is_empty() {
+                changes.extend(conf.propose(PARALLELISM_FIRST, "false"));
+            }
+            if changes.is_empty() {
+                changes.extend(conf.propose("spark.sql.shuffle.partitions", tasks.to_string()));
+            }
+            ("let AQE merge the small partitions".to_owned(), changes)
+        }
+        Lever::AqeCoalesced | Lever::ShufflePartitions => {
+            let changes =
+                conf.propose("spark.sql.shuffle.partitions", tasks.to_string()).into_iter().collect();
+            (format!("shuffle into {tasks} partitions"), changes)
+        }
+        Lever::FileSplits => {
+            let size = words::setting_size(per_task(sums.input_bytes));
+            let changes = conf.propose("spark.sql.files.maxPartitionBytes", size).into_iter().collect();
+            (format!("cut the input into about {tasks} splits"), changes)
+        }
+        Lever::Program => {
+            let what = if is_more { "repartition" } else { "coalesce" };
+            let change = Change::code(what, format!("{tasks} partitions"));
+            (
+                format!(
+                    "use about {tasks} partitions in the program (repartition, coalesce, slices or the source's own option)"
+                ),
+                vec![change],
+            )
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Which operator took how much of a stage's time.
+//!
+//! Spark times few operators by themselves. What it does time is taken as measured: `scan time`, `sort
+//! time`, `shuffle write time`, `fetch wait time`, `time to build hash map`, and, in Spark 4, `time to run
+//! Python workers`. Before that, Python's time is what the task thread spent neither on the CPU nor
+//! collecting, fetching or writing: it waited for Python. The rest of the run time is dealt out over the
+//! other operators by the rows that went in and came out of each, as if a row cost the same everywhere,
+//! and ten times as much where a function of the program is called.
+//! Durations of code generation and `time in aggregation build` include their children and are not used.
+
+use super::exchange::exchange;
+use super::{Node, OperatorClass, SqlView, names, rows};
+use crate::context::StageDigest;
+use emberscope_log::event::plan::MetricKind;
+
+/// How an operator's time was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TimeMethod {
+    /// By its own timers.
+    Measured,
+    /// What the task thread spent waiting for it.
+    Remainder,
+    /// By its share of the rows.
+    Rows,
+}
+
+/// An operator's time in one stage attempt.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OperatorTime {
+    /// Its node.
+    pub node: u32,
+    /// Over all tasks that counted, milliseconds.
+    pub ms: f64,
+    /// Share of the stage's run time.
+    pub share: f64,
+    /// How it was found.
+    pub method: TimeMethod,
+}
+
+/// What a row weighs where a function of the program is called.
+const FOREIGN_CODE: f64 = 10.0;
+
+/// Metrics that time an operator alone.
+const TIMERS: &[&str] = &[
+    "scan time",
+    "sort time",
+    "time to build hash map",
+    "time to run Python workers",
+    "shuffle write time",
+    "fetch wait time",
+];
+
+/// The operators of a stage attempt and their time, in pre-order; they add up to the run time of the
+/// attempts that counted.
+pub fn operators_time(view: &SqlView<'_>, digest: &StageDigest) -> Vec<OperatorTime> {
+    let place = (digest.id, digest.attempt);
+    let run_ms = digest.counted.run_ms as f64;
+    let own: Vec<(u32, &Node)> = view
+        .nodes_of_stage(place)
+        .filter(|(_, node)| !names::is_wrapper(&node.name) && !node.in_cached_plan)
+        .collect();
+    if own.is_empty() || run_ms <= 0.0 {
+        return Vec::new();
+    }
+    let mut times: Vec<OperatorTime> = own
+        .iter()
+        .map(|(node, _)| match measured_ms(view, *node, place) {
+            Some(ms) => OperatorTime { node: *node, ms, share: 0.0, method: TimeMethod::Measured },
+            None => OperatorTime { node: *node, ms: 0.0, share: 0.0, method: TimeMethod::Rows },
+        })
+        .collect();
+    wait_for_python(&own, &mut times, digest);
+    let measured: f64 = times.iter().map(|time| time.ms).sum();
+    // Timers of concurrent threads may exceed the run time; they are scaled to it.
+    if measured > run_ms {
+        times.iter_mut().for_each(|time| time.ms *= run_ms / measured);
+    }
+    deal_out((run_ms - measured).max(0.0), view, &mut times);
+    for time in &mut times {
+        time.share = time.ms / run_ms;
+    }
+    times
+}
+
+/// Time of an operator in a stage by its own timers; `None` when it has none there.
+fn measured_ms(view: &SqlView<'_>, node: u32, place: (u32, u32)) -> Option<f64> {
+    let it = &view.nodes[node as usize];
+    let mut sum = None;
+    for (name, kind, id) in &it.metrics {
+        if !TIMERS.contains(&name.as_str()) {
+            continue;
+        }
+        let Some((_, values)) = view.metrics.get(id)?.by_stage.iter().find(|(stage, _)| *stage == place)
+        else {
+            continue;
+        };
+        let unit = if *kind == MetricKind::NsTiming { 1e6 } else { 1.0 };
+        sum = Some(sum.unwrap_or(0.0) + values.sum().unwrap_or(0) as f64 / unit);
+    }
+    sum
+}
+
+/// Gives Python operators without timers what the task threads waited for.
+fn wait_for_python(own: &[(u32, &Node)], times: &mut [OperatorTime], digest: &StageDigest) {
+    let is_python = |node: &Node| node.class == OperatorClass::Python;
+    let untimed: Vec<usize> =
+        (0..own.len()).filter(|n| is_python(own[*n].1) && times[*n].method == TimeMethod::Rows).collect();
+    if untimed.is_empty() {
+        return;
+    }
+    let waited = python_wait_ms(digest);
+    for n in &untimed {
+        times[*n].ms = waited / untimed.len() as f64;
+        times[*n].method = TimeMethod::Remainder;
+    }
+}
+
+/// Run time that the JVM spent neither on the CPU nor collecting, fetching or writing shuffle data: in a
+/// stage with Python, time it waited for Python.
+pub fn python_wait_ms(digest: &StageDigest) -> f64 {
+    let sums = &digest.counted;
+    let busy = sums.cpu_ms + sums.gc_ms + sums.fetch_wait_ms + sums.shuffle_write_ms;
+    (sums.run_ms - busy).max(0) as f64
+}
+
+/// Deals time out over the operators without timers, by rows in and out.
+fn deal_out(rest: f64, view: &SqlView<'_>, times: &mut [OperatorTime]) {
+    let weight = |time: &OperatorTime| match time.method {
+        TimeMethod::Rows => rows_through(view, time.node),
+        // Timers cover a part of an exchange (not its serialization) and of nothing else.
+        _ if exchange(view, time.node).is_some() => rows_through(view, time.node),
+        TimeMethod::Measured | TimeMethod::Remainder => 0.0,
+    };
+    let weights: Vec<f64> = times.iter().map(weight).collect();
+    let sum: f64 = weights.iter().sum();
+    let equal = 1.0 / times.len() as f64;
+    for (time, weight) in times.iter_mut().zip(weights) {
+        let share = if sum > 0.0 { weight / sum } else { equal };
+        time.ms += rest * share;
+    }
+}
+
+fn rows_through(view: &SqlView<'_>, node: u32) -> f64 {
+    let it = &view.nodes[node as usize];
+    if exchange(view, node).is_some() {
+        return rows::rows_into(view, node).unwrap_or(0) as f64;
+    }
+    let factor = if names::calls_foreign_code(&it.detail) { FOREIGN_CODE } else { 1.0 };
+    let incoming: i64 = it.children.iter().filter_map(|child| rows::rows_into(view, *child)).sum();
+    (incoming + rows::rows_into(view, node).unwrap_or(0)) as f64 * factor
+}

@@ -1,0 +1,310 @@
+//! Failed jobs, incomplete runs, configuration, caches, and the log itself.
+
+use crate::made::{Made, fixture, of_kind, said, task};
+use emberscope_analysis::finding::{Claim, Severity};
+use serde_json::{Value, json};
+
+fn number(claim: &Claim, name: &str) -> f64 {
+    claim.evidence.get(name).and_then(Value::as_f64).unwrap_or_else(|| panic!("no {name}: {claim:?}"))
+}
+
+/// A job without stages that failed with a message.
+fn failed_job(made: &mut Made, id: u32, message: &str) {
+    let now = made.now;
+    made.line(
+        json!({"Event": "SparkListenerJobStart", "Job ID": id, "Submission Time": now, "Stage Infos": [],
+        "Stage IDs": [], "Properties": {}}),
+    );
+    made.line(
+        json!({"Event": "SparkListenerJobEnd", "Job ID": id, "Completion Time": now + 3000, "Job Result":
+        {"Result": "JobFailed", "Exception": {"Message": message, "Stack Trace": []}}}),
+    );
+    made.wait(4000);
+}
+
+#[test]
+fn failed_jobs_are_a_rate_and_cancelled_ones_are_not_failed() {
+    let error = "Job aborted due to stage failure: Task 3 in stage 1.0 failed 4 times";
+    let cancelled = "Job 7 cancelled as part of cancellation of all jobs";
+    // (succeeded jobs, failed, cancelled, fires)
+    for (succeeded, failed, stopped, fires) in
+        [(3, 1, 0, true), (12, 1, 0, false), (3, 0, 2, false), (0, 1, 5, true)]
+    {
+        let mut made = Made::new("3.5.9", 2, 2, &[]);
+        for n in 0..failed {
+            failed_job(&mut made, 500 + n, error);
+        }
+        for n in 0..stopped {
+            failed_job(&mut made, 600 + n, cancelled);
+        }
+        for _ in 0..succeeded {
+            made.job(None, &[vec![task(1000)]]);
+        }
+        let sink = said(&made.run(), "JOBS");
+        let claims = of_kind(&sink, "jobFailureRate");
+        assert_eq!(claims.len(), usize::from(fires), "{succeeded} {failed} {stopped}");
+        if let Some(claim) = claims.first() {
+            assert_eq!(number(claim, "failed_jobs"), f64::from(failed));
+            assert_eq!(number(claim, "failed_jobs_wall_ms"), 3000.0);
+            assert_eq!(number(claim, "cancelled_jobs"), f64::from(stopped));
+            assert!(claim.severity >= Some(Severity::Warning));
+        }
+    }
+}
+
+#[test]
+fn real_logs_with_and_without_an_end() {
+    for (name, fires) in [
+        ("killed-plain-3.5.9", true),
+        ("killed-zstd-3.5.9", true),
+        ("killed-rolled-4.3.0", true),
+        ("empty-4.3.0", false),
+        ("sql-aqe-4.3.0", false),
+        ("failures-4.3.0", false),
+    ] {
+        let sink = said(&fixture(name), "INCMP");
+        assert_eq!(of_kind(&sink, "incompleteRun").len(), usize::from(fires), "{name}");
+    }
+    let mut made = Made::new("3.5.9", 1, 1, &[]);
+    made.job(None, &[vec![task(1000)]]);
+    made.without_end();
+    assert_eq!(said(&made.run(), "INCMP").claims().len(), 1);
+}
+
+fn audited(version: &str, properties: &[(&str, &str)]) -> Vec<String> {
+    let mut made = Made::new(version, 2, 2, properties);
+    made.job(None, &[vec![task(1000)]]);
+    let sink = said(&made.run(), "CFG");
+    let mut subjects: Vec<String> = sink.claims().iter().map(|claim| claim.subject.clone()).collect();
+    subjects.sort();
+    for claim in sink.claims() {
+        assert!(claim.title.contains("spark.") || claim.title.contains("Dynamic"), "{}", claim.title);
+        assert_eq!(claim.severity, Some(Severity::Info));
+    }
+    subjects
+}
+
+#[test]
+fn configuration_rules() {
+    const DA: (&str, &str) = ("spark.dynamicAllocation.enabled", "true");
+    const MAX: (&str, &str) = ("spark.dynamicAllocation.maxExecutors", "20");
+    let max = "spark.dynamicAllocation.maxExecutors";
+    type Case<'c> = (&'c str, &'c [(&'c str, &'c str)], &'c [&'c str]);
+    let cases: &[Case<'_>] = &[
+        ("3.5.9", &[], &[]),
+        ("4.3.0", &[], &[]),
+        // The seed's four: the shuffle service only where tracking and decommission are off too.
+        ("3.2.0", &[DA, MAX], &["spark.shuffle.service.enabled"]),
+        ("3.5.9", &[DA, MAX], &[]),
+        ("3.2.0", &[DA, MAX, ("spark.shuffle.service.enabled", "true")], &[]),
+        ("3.2.0", &[DA, MAX, ("spark.dynamicAllocation.shuffleTracking.enabled", "true")], &[]),
+        (
+            "3.2.0",
+            &[
+                DA,
+                MAX,
+                ("spark.decommission.enabled", "true"),
+                ("spark.storage.decommission.shuffleBlocks.enabled", "true"),
+            ],
+            &[],
+        ),
+        ("3.5.9", &[DA], &[max]),
+        ("3.5.9", &[DA, MAX, ("spark.dynamicAllocation.minExecutors", "30")], &[max]),
+        ("3.5.9", &[DA, MAX, ("spark.dynamicAllocation.initialExecutors", "30")], &[max]),
+        ("3.5.9", &[DA, MAX, ("spark.dynamicAllocation.minExecutors", "3")], &[]),
+        (
+            "3.5.9",
+            &[("spark.executor.memory", "8g"), ("spark.executor.memoryOverhead", "400")],
+            &["spark.executor.memoryOverhead"],
+        ),
+        ("3.5.9", &[("spark.executor.memory", "8g"), ("spark.executor.memoryOverhead", "1g")], &[]),
+        ("3.5.9", &[("spark.executor.memory", "2g"), ("spark.executor.memoryOverhead", "384")], &[]),
+        // SQL work has its own format: Java's serializer does not matter.
+        ("3.5.9", &[("spark.serializer", "org.apache.spark.serializer.JavaSerializer")], &[]),
+        // Dead by version.
+        ("4.3.0", &[("spark.blacklist.enabled", "true")], &["spark.blacklist.enabled"]),
+        ("3.5.9", &[("spark.blacklist.enabled", "true")], &[]),
+        (
+            "3.1.2",
+            &[
+                ("spark.sql.adaptive.coalescePartitions.parallelismFirst", "false"),
+                ("spark.sql.adaptive.enabled", "true"),
+            ],
+            &["spark.sql.adaptive.coalescePartitions.parallelismFirst"],
+        ),
+        // Dead because their switch is off.
+        (
+            "3.5.9",
+            &[
+                ("spark.sql.adaptive.enabled", "false"),
+                ("spark.sql.adaptive.skewJoin.skewedPartitionFactor", "3"),
+            ],
+            &["spark.sql.adaptive.enabled"],
+        ),
+        ("3.5.9", &[("spark.speculation.quantile", "0.5")], &["spark.speculation"]),
+        ("3.5.9", &[("spark.speculation.quantile", "0.5"), ("spark.speculation", "true")], &[]),
+        ("3.5.9", &[("spark.speculation.quantile", "0.75")], &[]),
+        ("3.5.9", &[("spark.memory.offHeap.size", "2g")], &["spark.memory.offHeap.enabled"]),
+        ("3.5.9", &[("spark.memory.offHeap.enabled", "true")], &["spark.memory.offHeap.size"]),
+        ("3.5.9", &[("spark.network.timeout", "10s")], &["spark.executor.heartbeatInterval"]),
+        ("3.5.9", &[("spark.shuffle.push.enabled", "true")], &["spark.shuffle.push.enabled"]),
+        ("3.5.9", &[("spark.kryo.registrationRequired", "true")], &["spark.kryo"]),
+    ];
+    for (version, properties, expected) in cases {
+        assert_eq!(audited(version, properties), *expected, "{version} {properties:?}");
+    }
+}
+
+#[test]
+fn the_serializer_matters_where_rdds_shuffle() {
+    let shuffle = json!({"Shuffle Write Metrics":
+        {"Shuffle Bytes Written": 1_000_000, "Shuffle Write Time": 0, "Shuffle Records Written": 1000}});
+    // (in SQL, serializer, fires)
+    for (sql, serializer, fires) in [
+        (None, "org.apache.spark.serializer.JavaSerializer", true),
+        (None, "org.apache.spark.serializer.KryoSerializer", false),
+        (Some(1), "org.apache.spark.serializer.JavaSerializer", false),
+    ] {
+        let mut made = Made::new("3.5.9", 2, 2, &[("spark.serializer", serializer)]);
+        made.sql(
+            1,
+            "query",
+            &json!({"nodeName": "Project", "simpleString": "", "children": [], "metrics": []}),
+            &json!({}),
+        );
+        made.job(sql, &[vec![task(1000).with(shuffle.clone())]]);
+        assert_eq!(said(&made.run(), "CFG").claims().len(), usize::from(fires), "{sql:?} {serializer}");
+    }
+}
+
+#[test]
+fn pools_need_fair_scheduling() {
+    for (mode, fires) in [("FIFO", true), ("FAIR", false)] {
+        let mut made = Made::new("3.5.9", 1, 1, &[("spark.scheduler.mode", mode)]);
+        let stage = made.job(None, &[vec![task(1000)]])[0];
+        let now = made.now;
+        made.line(json!({"Event": "SparkListenerStageSubmitted", "Properties": {"spark.scheduler.pool": "reports"},
+            "Stage Info": {"Stage ID": stage + 1, "Stage Attempt ID": 0, "Stage Name": "s", "Number of Tasks": 1,
+            "RDD Info": [], "Parent IDs": [], "Details": "", "Submission Time": now, "Accumulables": []}}));
+        assert_eq!(said(&made.run(), "CFG").claims().len(), usize::from(fires), "{mode}");
+    }
+}
+
+const LEVEL: &str = "Disk Memory Deserialized 1x Replicated";
+
+fn block(rdd: u32, partition: u32, memory: i64, disk: i64) -> Value {
+    json!({"Event": "SparkListenerBlockUpdated", "Block Updated Info": {
+        "Block Manager ID": {"Executor ID": "1", "Host": "h1", "Port": 1}, "Block ID": format!("rdd_{rdd}_{partition}"),
+        "Storage Level": {"Use Disk": disk > 0, "Use Memory": memory > 0, "Use Off Heap": false,
+            "Deserialized": true, "Replication": 1}, "Memory Size": memory, "Disk Size": disk}})
+}
+
+/// A stage whose RDD is persisted.
+fn persisted(made: &mut Made, stage: u32, rdd: u32, partitions: usize) {
+    let now = made.now;
+    made.line(json!({"Event": "SparkListenerStageSubmitted", "Properties": {}, "Stage Info": {"Stage ID": stage,
+        "Stage Attempt ID": 0, "Stage Name": LEVEL, "Number of Tasks": 1, "Parent IDs": [], "Details": "",
+        "Submission Time": now, "Accumulables": [], "RDD Info": [{"RDD ID": rdd, "Name": "In-memory table hot",
+        "Parent IDs": [], "Storage Level": {"Use Disk": true, "Use Memory": true, "Use Off Heap": false,
+        "Deserialized": true, "Replication": 1}, "Number of Partitions": partitions, "Number of Cached Partitions": 0,
+        "Memory Size": 0, "Disk Size": 0}]}}));
+}
+
+#[test]
+fn caches_are_judged_by_what_they_ever_held() {
+    let mib = 1_i64 << 20;
+    type Case<'c> = (&'c str, Vec<Value>, &'c [&'c str]);
+    let all = |memory: i64, disk: i64| (0..10).map(|n| block(50, n, memory, disk)).collect::<Vec<Value>>();
+    let evicted = |n: u32| block(50, n, 0, 0);
+    let mut squeezed: Vec<Value> = (0..4).map(|n| block(50, n, 8 * mib, 0)).collect();
+    squeezed.push(evicted(0));
+    let unpersisted = json!({"Event": "SparkListenerUnpersistRDD", "RDD ID": 50});
+    let mut let_go = all(8 * mib, 0);
+    let_go.push(unpersisted);
+    let cases: [Case<'_>; 5] = [
+        ("whole", all(8 * mib, 0), &[]),
+        ("unpersisted at the end", let_go, &[]),
+        ("evicted", squeezed, &["cacheUtilization"]),
+        (
+            "on disk",
+            (0..10)
+                .map(|n| block(50, n, if n < 5 { 8 * mib } else { 0 }, if n < 5 { 0 } else { 8 * mib }))
+                .collect(),
+            &["cacheUtilization"],
+        ),
+        ("only asked for in part", vec![block(50, 0, 8 * mib, 0)], &[]),
+    ];
+    for (name, updates, expected) in cases {
+        let mut made = Made::new("3.5.9", 1, 2, &[]);
+        // Read by two stages, so that it is used.
+        for _ in 0..2 {
+            let stage = made.job(None, &[vec![task(1000)]])[0];
+            persisted(&mut made, stage, 50, 10);
+        }
+        for update in updates {
+            made.line(update);
+        }
+        let sink = said(&made.run(), "CSTOR");
+        let kinds: Vec<&str> = sink.claims().iter().map(|claim| claim.kind).collect();
+        assert_eq!(kinds, expected, "{name}");
+    }
+}
+
+#[test]
+fn a_cache_that_nobody_reads() {
+    let mib = 1_i64 << 20;
+    for (stages, bytes, fires) in [(1, 8 * mib, true), (2, 8 * mib, false), (1, mib / 10, false)] {
+        let mut made = Made::new("3.5.9", 1, 2, &[]);
+        for _ in 0..stages {
+            let stage = made.job(None, &[vec![task(1000)]])[0];
+            persisted(&mut made, stage, 50, 10);
+        }
+        for n in 0..10 {
+            made.line(block(50, n, bytes, 0));
+        }
+        let sink = said(&made.run(), "CSTOR");
+        assert_eq!(of_kind(&sink, "cacheUnused").len(), usize::from(fires), "{stages} {bytes}");
+    }
+}
+
+#[test]
+fn without_block_updates_caches_are_not_checked() {
+    let sink = said(&fixture("cache-silent-3.4.4"), "CSTOR");
+    assert!(sink.claims().is_empty());
+    let kinds: Vec<&str> = sink.unchecked().iter().map(|entry| entry.kind).collect();
+    assert_eq!(kinds, ["cacheUtilization", "cacheUnused"]);
+    let setting = Some("spark.eventLog.logBlockUpdates.enabled");
+    assert!(sink.unchecked().iter().all(|entry| entry.enable.as_deref() == setting));
+    // Nothing was persisted: nothing is missing.
+    assert!(said(&fixture("sql-aqe-3.5.9"), "CSTOR").unchecked().is_empty());
+}
+
+#[test]
+fn the_log_itself() {
+    // Ten tasks of a completed stage, of which the log has one end.
+    let mut dropped = Made::new("3.5.9", 1, 1, &[]);
+    let stage = dropped.job(None, &[vec![task(1000)]])[0];
+    let now = dropped.now;
+    dropped.line(json!({"Event": "SparkListenerStageCompleted", "Stage Info": {"Stage ID": stage, "Stage Attempt ID": 0,
+        "Stage Name": "s", "Number of Tasks": 10, "RDD Info": [], "Parent IDs": [], "Details": "",
+        "Submission Time": now - 1000, "Completion Time": now, "Accumulables": []}}));
+    let mut reversed = Made::new("3.5.9", 1, 1, &[]);
+    let mut late = task(1000);
+    late.info = json!({"Finish Time": 1_600_000_000_000_i64});
+    reversed.job(None, &[vec![late]]);
+    let mut healthy = Made::new("3.5.9", 1, 1, &[]);
+    healthy.job(None, &[vec![task(1000)]]);
+    for (run, subject) in [
+        (dropped.run(), Some("droppedEvents")),
+        (reversed.run(), Some("clockSkew")),
+        (healthy.run(), None),
+        (fixture("rolled-compacted-4.3.0"), Some("compacted")),
+        (fixture("killed-rolled-4.3.0"), None),
+        (fixture("failures-4.3.0"), None),
+    ] {
+        let sink = said(&run, "DRIFT");
+        let subjects: Vec<&str> = sink.claims().iter().map(|claim| claim.subject.as_str()).collect();
+        assert_eq!(subjects, subject.into_iter().collect::<Vec<&str>>());
+        assert!(sink.claims().iter().all(|claim| claim.severity == Some(Severity::Info)));
+    }
+}

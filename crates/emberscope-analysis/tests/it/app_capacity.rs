@@ -1,0 +1,204 @@
+//! Idle cores and memory, churn, and executors that were waited for.
+
+use crate::made::{Made, START, fixture, of_kind, said, task};
+use emberscope_analysis::finding::{Claim, Severity, Worth};
+use emberscope_analysis::replay::Edit;
+use serde_json::json;
+
+const DYNAMIC: &[(&str, &str)] = &[("spark.dynamicAllocation.enabled", "true")];
+
+fn number(claim: &Claim, name: &str) -> f64 {
+    claim
+        .evidence
+        .get(name)
+        .and_then(serde_json::Value::as_f64)
+        .unwrap_or_else(|| panic!("no {name}: {claim:?}"))
+}
+
+/// Four executors of four cores that run so many tasks of 100 s.
+fn with_tasks(tasks: usize, properties: &[(&str, &str)]) -> Made {
+    let mut made = Made::new("3.5.9", 4, 4, properties);
+    made.job(None, &[(0..tasks).map(|_| task(100_000)).collect()]);
+    made
+}
+
+#[test]
+fn idle_cores_are_counted_once_for_all() {
+    let run = with_tasks(2, &[]).run();
+    let said_util = said(&run, "UTIL");
+    let [claim] = of_kind(&said_util, "utilization")[..] else { panic!("{said_util:?}") };
+    assert!((number(claim, "used_share") - 2.0 / 16.0).abs() < 0.01, "{claim:?}");
+    let (allocated, occupied, idle) = (
+        number(claim, "allocated_core_ms"),
+        number(claim, "occupied_core_ms"),
+        number(claim, "idle_core_ms"),
+    );
+    assert_eq!(allocated, occupied + idle);
+    let parts = number(claim, "idle_between_stages_core_ms") + number(claim, "idle_in_stages_core_ms");
+    assert_eq!(idle, parts);
+    assert!(matches!(claim.worth, Worth::Resource));
+    assert_eq!((claim.core_ms, claim.severity), (Some(idle as i64), Some(Severity::Info)));
+    // Memory speaks of the same idle core-time.
+    let said_mem = said(&run, "MEM");
+    let [memory] = of_kind(&said_mem, "memoryUtilization")[..] else { panic!("{said_mem:?}") };
+    assert_eq!((memory.variant, number(memory, "idle_core_ms")), (Some("idleCores"), idle));
+}
+
+#[test]
+fn busy_and_small_runs_are_not_idle() {
+    let busy = with_tasks(16, &[]).run();
+    let mut small = Made::new("3.5.9", 4, 4, &[]);
+    small.job(None, &[vec![task(500)]]);
+    for run in [busy, small.run()] {
+        assert!(said(&run, "UTIL").claims().is_empty());
+        assert!(of_kind(&said(&run, "MEM"), "memoryUtilization").is_empty());
+    }
+}
+
+#[test]
+fn dynamic_allocation_is_not_proposed_where_it_is_on() {
+    for (properties, proposed) in [(&[][..], true), (DYNAMIC, false)] {
+        let sink = said(&with_tasks(2, properties).run(), "UTIL");
+        let changes = &sink.claims()[0].recommendation.changes;
+        assert_eq!(changes.iter().any(|change| change.key == "spark.dynamicAllocation.enabled"), proposed);
+    }
+}
+
+#[test]
+fn heaps_are_judged_by_their_peaks() {
+    let gib = 1_i64 << 30;
+    // (peak, spilled, lifetime is long enough, heap proposed)
+    for (peak, spilled, ms, proposed) in [
+        (2 * gib, 0, 100_000, Some("2816m")),
+        (7 * gib, 0, 100_000, None),
+        (2 * gib, gib, 100_000, None),
+        (2 * gib, 0, 10_000, None),
+    ] {
+        let mut made = Made::new("3.5.9", 4, 4, &[("spark.executor.memory", "8g")]);
+        let spill = json!({"Memory Bytes Spilled": spilled});
+        made.job(None, &[(0..16).map(|_| task(ms).with(spill.clone())).collect()]);
+        for executor in ["1", "2"] {
+            made.line(
+                json!({"Event": "SparkListenerStageExecutorMetrics", "Executor ID": executor, "Stage ID": 0,
+                "Stage Attempt ID": 0, "Executor Metrics": {"JVMHeapMemory": peak}}),
+            );
+        }
+        let sink = said(&made.run(), "MEM");
+        let claims: Vec<&Claim> =
+            sink.claims().iter().filter(|claim| claim.variant == Some("heapOverProvisioned")).collect();
+        assert_eq!(claims.len(), usize::from(proposed.is_some()), "{peak} {spilled} {ms}");
+        if let Some(claim) = claims.first() {
+            assert_eq!(claim.recommendation.changes[0].proposed.as_deref(), proposed);
+            assert_eq!(number(claim, "heap_used_share"), 0.25);
+        }
+    }
+}
+
+#[test]
+fn without_peaks_the_heap_is_not_checked() {
+    let sink = said(&with_tasks(16, &[]).run(), "MEM");
+    let entry = sink.unchecked().iter().find(|entry| entry.kind == "memoryUtilization").unwrap();
+    assert_eq!(entry.enable.as_deref(), Some("spark.eventLog.logStageExecutorMetrics"));
+}
+
+#[test]
+fn churn_is_executors_given_back_young() {
+    let given_back = "Executor killed by driver.";
+    let crashed = "Command exited with code 137";
+    // (reason and lifetime of half of the executors, whether they churn)
+    for (removed, fires) in [
+        (Some((40_000, given_back)), true),
+        (Some((40_000, crashed)), false),
+        (Some((180_000, given_back)), false),
+        (None, false),
+    ] {
+        let mut made = Made::new("3.5.9", 10, 2, DYNAMIC);
+        made.job(None, &[(0..20).map(|_| task(200_000)).collect()]);
+        for id in 1..=5 {
+            made.executor(id, START, removed.map(|(after, reason)| (START + after, reason)));
+        }
+        let sink = said(&made.run(), "CHRN");
+        let claims = of_kind(&sink, "autoscalingChurn");
+        assert_eq!(claims.len(), usize::from(fires), "{removed:?}");
+        if let Some(claim) = claims.first() {
+            assert_eq!((number(claim, "short_lived_executors"), number(claim, "executors")), (5.0, 10.0));
+            let change = &claim.recommendation.changes[0];
+            assert_eq!(change.key, "spark.dynamicAllocation.executorIdleTimeout");
+            assert_eq!(change.proposed.as_deref(), Some("180s"));
+        }
+    }
+}
+
+/// Four executors that come so long after the run's start; the stage is submitted one second into it.
+fn cold(arrivals: &[i64], properties: &[(&str, &str)]) -> Made {
+    let mut made = Made::new("3.5.9", arrivals.len(), 2, properties);
+    for (n, arrival) in arrivals.iter().enumerate() {
+        made.executor(n + 1, START + arrival, None);
+    }
+    made.slots_from = START + arrivals.iter().max().unwrap() + 50;
+    made.job(None, &[(0..arrivals.len() * 2).map(|_| task(20_000)).collect()]);
+    made
+}
+
+#[test]
+fn stages_that_wait_for_executors() {
+    let sink = said(&cold(&[21_000, 23_000, 25_000, 31_000], DYNAMIC).run(), "COLD");
+    let [claim] = of_kind(&sink, "coldStart")[..] else { panic!("{sink:?}") };
+    // 20, 22, 24 and 30 s late on two cores each, over the eight cores in the end.
+    assert_eq!((number(claim, "wait_ms"), number(claim, "missing_core_ms")), (24_000.0, 192_000.0));
+    assert_eq!((claim.subject.as_str(), number(claim, "without_any_executor_ms")), ("start", 20_000.0));
+    let change = &claim.recommendation.changes[0];
+    assert_eq!(change.key, "spark.dynamicAllocation.initialExecutors");
+    assert_eq!(change.proposed.as_deref(), Some("4"));
+    let Worth::Replay { high, .. } = &claim.worth else { panic!("{claim:?}") };
+    assert_eq!(high[..], [Edit::ExecutorsBy { until_ms: START + 31_000, at_ms: START + 1000 }]);
+}
+
+#[test]
+fn executors_that_are_there_are_not_waited_for() {
+    for arrivals in [&[0, 0, 0, 0][..], &[900, 900, 900, 900], &[3000, 3000, 3000, 3000]] {
+        let sink = said(&cold(arrivals, DYNAMIC).run(), "COLD");
+        assert!(sink.claims().is_empty(), "{arrivals:?}: {:?}", sink.claims());
+    }
+    // A driver that takes long before its first stage is no cold start.
+    let mut made = Made::new("3.5.9", 2, 2, &[]);
+    made.executor(1, START + 40_000, None).executor(2, START + 41_000, None);
+    made.wait(60_000).job(None, &[vec![task(5000), task(5000)]]);
+    assert!(said(&made.run(), "COLD").claims().is_empty());
+}
+
+#[test]
+fn executors_that_come_back_later() {
+    let mut made = Made::new("3.5.9", 4, 2, DYNAMIC);
+    made.job(None, &[(0..2).map(|_| task(20_000).on(1)).collect()]);
+    made.wait(90_000);
+    let second = made.now;
+    for id in 2..=4 {
+        made.executor(id, second + 16_000, None);
+    }
+    made.slots_from = second + 16_100;
+    made.job(None, &[(0..8).map(|_| task(30_000)).collect()]);
+    let sink = said(&made.run(), "COLD");
+    let [claim] = of_kind(&sink, "coldStart")[..] else { panic!("{sink:?}") };
+    assert_eq!((claim.subject.as_str(), number(claim, "late_executors")), ("later", 3.0));
+    let keys: Vec<&str> = claim.recommendation.changes.iter().map(|change| change.key.as_str()).collect();
+    assert_eq!(keys, ["spark.dynamicAllocation.minExecutors", "spark.dynamicAllocation.executorIdleTimeout"]);
+}
+
+#[test]
+fn replacements_of_lost_executors_are_no_cold_start() {
+    let mut made = Made::new("3.5.9", 2, 2, &[]);
+    made.executor(1, START, Some((START + 20_000, "Command exited with code 137")));
+    made.executor(2, START + 40_000, None);
+    made.slots_from = START + 41_000;
+    made.job(None, &[vec![task(30_000).on(2), task(30_000).on(2)]]);
+    assert!(said(&made.run(), "COLD").claims().is_empty());
+}
+
+#[test]
+fn local_mode_has_no_executors_to_wait_for() {
+    let run = fixture("sql-aqe-4.3.0");
+    for tag in ["COLD", "CHRN", "MEM"] {
+        assert!(said(&run, tag).claims().is_empty(), "{tag}");
+    }
+}

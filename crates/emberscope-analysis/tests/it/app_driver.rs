@@ -1,0 +1,201 @@
+//! The driver's own time, scheduling, and locality.
+
+use crate::made::{Made, MadeTask, fixture, of_kind, said, task};
+use emberscope_analysis::finding::{Claim, Worth};
+use emberscope_analysis::replay::Edit;
+use serde_json::{Value, json};
+
+fn text<'c>(claim: &'c Claim, name: &str) -> &'c str {
+    claim.evidence.get(name).and_then(Value::as_str).unwrap_or_else(|| panic!("no {name}: {claim:?}"))
+}
+
+fn number(claim: &Claim, name: &str) -> f64 {
+    claim.evidence.get(name).and_then(Value::as_f64).unwrap_or_else(|| panic!("no {name}: {claim:?}"))
+}
+
+fn plan(root: &str, metrics: &[(&str, &str, u64)]) -> Value {
+    let metrics: Vec<Value> = metrics
+        .iter()
+        .map(|(name, kind, id)| json!({"name": name, "accumulatorId": id, "metricType": kind}))
+        .collect();
+    json!({"nodeName": root, "simpleString": root, "children": [], "metadata": {}, "metrics": metrics})
+}
+
+fn driver_update(made: &mut Made, sql: u64, accumulator: u64, value: i64) {
+    made.line(json!({"Event": "org.apache.spark.sql.execution.ui.SparkListenerDriverAccumUpdates",
+        "executionId": sql, "accumUpdates": [[accumulator, value]]}));
+}
+
+fn tasks(ms: i64) -> Vec<MadeTask> {
+    (0..4).map(|_| task(ms)).collect()
+}
+
+#[test]
+fn gaps_are_named_by_what_lies_around_them() {
+    let scan = plan("Scan parquet ", &[("metadata time", "timing", 7)]);
+    let broadcast =
+        plan("BroadcastExchange", &[("time to collect", "timing", 7), ("time to build", "timing", 8)]);
+    let insert = plan("Execute InsertIntoHadoopFsRelationCommand", &[]);
+    let project = plan("Project", &[]);
+    // (plan, driver metric, gap before the job, gap after it, name)
+    for (plan, metric, before, after, kind) in [
+        (&project, 0, 40_000, 10, "planning"),
+        (&scan, 35_000, 40_000, 10, "listing"),
+        (&broadcast, 35_000, 40_000, 10, "broadcast"),
+        (&insert, 0, 10, 40_000, "commit"),
+    ] {
+        let mut made = Made::new("3.5.9", 2, 2, &[]);
+        made.job(None, &[tasks(20_000)]);
+        made.sql(3, "query", plan, &json!({}));
+        if metric > 0 {
+            driver_update(&mut made, 3, 7, metric);
+        }
+        made.wait(before).job(Some(3), &[tasks(20_000)]);
+        made.wait(after).sql_end(3);
+        made.job(None, &[tasks(1000)]);
+        let sink = said(&made.run(), "DRIVER");
+        let [claim] = of_kind(&sink, "driverBound")[..] else { panic!("{kind}: {:?}", sink.claims()) };
+        assert_eq!((text(claim, "kind"), claim.scope.sql_id), (kind, Some(3)));
+        assert!((number(claim, "driver_only_ms") - 40_000.0).abs() < 200.0, "{claim:?}");
+        assert!((number(claim, "beyond_normal_ms") - 37_000.0).abs() < 200.0, "{claim:?}");
+        assert!((number(claim, "idle_core_ms") - 160_000.0).abs() < 1000.0, "{claim:?}");
+        let Worth::Replay { low, high } = &claim.worth else { panic!("{claim:?}") };
+        let job = if kind == "commit" { 2 } else { 1 };
+        let by = |edits: &[Edit]| match edits {
+            [Edit::JobSooner { job: sooner, by_ms }] if *sooner == job => *by_ms,
+            other => panic!("{other:?}"),
+        };
+        assert!(by(low) < by(high) && (by(high) - 37_000).abs() < 200);
+    }
+}
+
+#[test]
+fn time_outside_queries_is_the_program_s_own() {
+    let mut made = Made::new("3.5.9", 2, 2, &[]);
+    made.job(None, &[tasks(20_000)]).len();
+    made.wait(60_000).job(None, &[tasks(20_000)]);
+    let sink = said(&made.run(), "DRIVER");
+    let [claim] = of_kind(&sink, "driverBound")[..] else { panic!("{sink:?}") };
+    assert_eq!(text(claim, "kind"), "code");
+    let Worth::Replay { low, high } = &claim.worth else { panic!("{claim:?}") };
+    assert!(low.is_empty() && high.len() == 1, "nothing is certain about the program's own code");
+}
+
+#[test]
+fn many_small_gaps_add_up() {
+    let mut made = Made::new("3.5.9", 2, 2, &[]);
+    for _ in 0..60 {
+        made.job(None, &[tasks(500)]);
+        made.wait(2000);
+    }
+    let sink = said(&made.run(), "DRIVER");
+    assert_eq!(of_kind(&sink, "driverBound").len(), 1, "{:?}", sink.claims());
+}
+
+#[test]
+fn inference_planning_and_start_up_are_normal() {
+    // A healthy run: four seconds to the first job, a one-task inference job, 2.5 s of planning.
+    let mut made = Made::new("4.3.0", 2, 2, &[]);
+    made.wait(3000).job(None, &[vec![task(900)]]);
+    made.sql(0, "query", &plan("Project", &[]), &json!({}));
+    made.wait(2500).job(Some(0), &[tasks(8000), tasks(4000)]);
+    made.wait(1500).sql_end(0);
+    assert!(said(&made.run(), "DRIVER").claims().is_empty());
+    // Idle time of streams is by design, and said to be not judged.
+    let sink = said(&fixture("streaming-4.3.0"), "DRIVER");
+    assert!(sink.claims().is_empty() && !sink.unchecked().is_empty());
+}
+
+#[test]
+fn stages_behind_other_jobs_and_a_slow_driver() {
+    // (time of the other job's tasks, wait of the stage, same query, cause)
+    for (other_ms, wait, same, cause) in [
+        (30_000, 30_100, false, Some("queue")),
+        (30_000, 30_100, true, None),
+        (1000, 12_000, false, Some("driver")),
+        (1000, 900, false, None),
+    ] {
+        let mut made = Made::new("3.5.9", 2, 2, &[]);
+        let submitted = made.now;
+        made.sql(1, "first", &plan("Project", &[]), &json!({}));
+        made.job(Some(1), &[tasks(other_ms)]);
+        made.now = submitted + 5;
+        made.slots_from = submitted + wait;
+        let query = if same { Some(1) } else { None };
+        let stage = made.job(query, &[tasks(20_000)])[0];
+        let sink = said(&made.run(), "SCHED");
+        let claims = of_kind(&sink, "schedulingWait");
+        assert_eq!(claims.len(), usize::from(cause.is_some()), "{cause:?}: {:?}", sink.claims());
+        let Some(claim) = claims.first() else { continue };
+        assert_eq!((claim.scope.stage_id, Some(text(claim, "cause"))), (Some(stage), cause));
+        assert!((number(claim, "wait_ms") - (wait as f64 - 5.0)).abs() < 10.0, "{claim:?}");
+        match &claim.worth {
+            Worth::None => assert_eq!(cause, Some("queue")),
+            Worth::Replay { low, high } => assert!(low.is_empty() && high.len() == 1),
+            Worth::Resource => panic!("{claim:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_stage_without_executors_waits_for_them_and_not_for_the_scheduler() {
+    let mut made = Made::new("3.5.9", 2, 2, &[]);
+    let now = made.now;
+    made.executor(1, now + 20_000, None).executor(2, now + 20_000, None);
+    made.slots_from = now + 20_050;
+    made.job(None, &[tasks(20_000)]);
+    assert!(said(&made.run(), "SCHED").claims().is_empty());
+}
+
+#[test]
+fn cores_left_free_for_locality() {
+    for (wait, fires) in [("3s", true), ("0s", false)] {
+        let mut made = Made::new("3.5.9", 2, 4, &[("spark.locality.wait", wait)]);
+        // Ten tasks want executor 1; two run elsewhere in the end, after it was busy for long.
+        let mut all: Vec<MadeTask> = (0..24).map(|_| task(5000).on(1)).collect();
+        let mut away = task(5000).on(1);
+        away.info = json!({"Locality": "ANY"});
+        all.extend([away.clone(), away]);
+        made.job(None, &[all]);
+        let sink = said(&made.run(), "SCHED");
+        let claims = of_kind(&sink, "schedulingWait");
+        assert_eq!(claims.len(), usize::from(fires), "{:?}", sink.claims());
+        if let Some(claim) = claims.first() {
+            assert_eq!(text(claim, "cause"), "locality");
+            assert_eq!(claim.recommendation.changes[0].proposed.as_deref(), Some("0s"));
+        }
+    }
+}
+
+#[test]
+fn tasks_away_from_their_data() {
+    // (run time of tasks at ANY, their records, locality, fires)
+    for (ms, records, locality, fires) in [
+        (4000, 1000, "ANY", true),
+        (1050, 1000, "ANY", false),
+        (4000, 4000, "ANY", false),
+        (4000, 1000, "NODE_LOCAL", false),
+    ] {
+        let mut made = Made::new("3.5.9", 4, 4, &[]);
+        let all: Vec<MadeTask> = (0..80)
+            .map(|n| {
+                if n % 4 != 0 {
+                    return task(1000).input(1 << 20, 1000);
+                }
+                let mut away = task(ms).input(1 << 20, records);
+                away.info = json!({"Locality": locality});
+                away
+            })
+            .collect();
+        made.job(None, &[all]);
+        let sink = said(&made.run(), "LOCAL");
+        let claims = of_kind(&sink, "coreLocality");
+        assert_eq!(claims.len(), usize::from(fires), "{ms} {records} {locality}: {:?}", sink.claims());
+        let Some(claim) = claims.first() else { continue };
+        assert_eq!((number(claim, "non_local_tasks"), number(claim, "slower_ratio")), (20.0, 4.0));
+        assert_eq!(number(claim, "excess_task_ms"), 60_000.0);
+        let Worth::Replay { high, .. } = &claim.worth else { panic!("{claim:?}") };
+        let [Edit::Scale { factors, .. }] = &high[..] else { panic!("{high:?}") };
+        assert_eq!(factors.iter().filter(|factor| **factor < 0.5).count(), 20);
+    }
+}

@@ -1,0 +1,123 @@
+//! Streaming queries.
+
+use crate::made::{Made, fixture, said};
+use serde_json::{Value, json};
+
+/// One micro-batch of a made query.
+#[derive(Clone, Copy)]
+struct Made1 {
+    at_s: i64,
+    took_ms: i64,
+    rows: i64,
+    input_rate: f64,
+    state_rows: i64,
+    state_bytes: i64,
+    watermark_s: i64,
+    event_s: i64,
+}
+
+const CALM: Made1 = Made1 {
+    at_s: 0,
+    took_ms: 4000,
+    rows: 1000,
+    input_rate: 100.0,
+    state_rows: 50,
+    state_bytes: 1000,
+    watermark_s: 0,
+    event_s: 0,
+};
+
+/// `1970-01-01T...` is enough: all times of a query are relative.
+fn iso(seconds: i64) -> String {
+    let (day, rest) = (seconds / 86_400 + 1, seconds % 86_400);
+    format!("1970-01-{day:02}T{:02}:{:02}:{:02}.000Z", rest / 3600, rest / 60 % 60, rest % 60)
+}
+
+fn progress(n: i64, batch: &Made1) -> Value {
+    let processed = batch.rows as f64 * 1000.0 / batch.took_ms as f64;
+    json!({"Event": "org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent", "progress": {
+        "id": "q", "runId": "r", "name": "clicks", "timestamp": iso(batch.at_s), "batchId": n, "batchDuration":
+        batch.took_ms, "durationMs": {"triggerExecution": batch.took_ms}, "eventTime": {"watermark":
+        iso(batch.watermark_s), "max": iso(batch.event_s)}, "stateOperators": [{"operatorName": "stateStoreSave",
+        "numRowsTotal": batch.state_rows, "numRowsUpdated": 1, "memoryUsedBytes": batch.state_bytes}], "sources":
+        [{"description": "rate", "numInputRows": batch.rows, "inputRowsPerSecond": batch.input_rate,
+        "processedRowsPerSecond": processed}], "sink": {"description": "memory", "numOutputRows": 1}}})
+}
+
+fn kinds(batches: impl Fn(i64) -> Made1, count: i64) -> Vec<&'static str> {
+    let mut made = Made::new("4.3.0", 1, 1, &[]);
+    for n in 0..count {
+        made.line(progress(n, &batches(n)));
+    }
+    let sink = said(&made.run(), "STREAM");
+    assert!(sink.claims().iter().all(|claim| claim.title.starts_with("query clicks: ")));
+    sink.claims().iter().map(|claim| claim.kind).collect()
+}
+
+/// A healthy query with a trigger of 10 s whose watermark follows.
+fn calm(n: i64) -> Made1 {
+    Made1 { at_s: n * 10, watermark_s: n * 10, event_s: n * 10 + 9, ..CALM }
+}
+
+#[test]
+fn a_query_that_keeps_up() {
+    assert!(kinds(calm, 40).is_empty());
+    assert!(kinds(|n| Made1 { state_rows: n * 1_000_000, ..calm(n) }, 5).is_empty(), "too few batches");
+}
+
+#[test]
+fn a_query_that_falls_behind() {
+    let behind = |n: i64| {
+        let rows = 1000 + n * 200;
+        Made1 { rows, took_ms: rows * 4, input_rate: 900.0, at_s: n * 4, ..calm(n) }
+    };
+    assert_eq!(kinds(behind, 40), ["batchBacklog"]);
+    // A peak of input that passes is none.
+    let peak = |n: i64| Made1 { rows: if (10..14).contains(&n) { 9000 } else { 1000 }, ..calm(n) };
+    assert!(kinds(peak, 40).is_empty());
+    // Rates that differ while batches stay even: the source limits them on purpose.
+    let limited = |n: i64| Made1 { input_rate: 900.0, at_s: n * 4, ..calm(n) };
+    assert!(kinds(limited, 40).is_empty());
+}
+
+#[test]
+fn batches_longer_than_the_trigger() {
+    let slow = |n: i64| {
+        let long = n % 3 == 0;
+        let lost = (n + 2) / 3 * 10;
+        Made1 { at_s: n * 10 + lost, took_ms: if long { 14_000 } else { 4000 }, ..calm(n) }
+    };
+    assert_eq!(kinds(slow, 40), ["triggerOverrun"]);
+    // Without a trigger every batch follows the one before: nothing can overrun.
+    assert!(kinds(|n| Made1 { at_s: n * 14, took_ms: 13_990, ..calm(n) }, 40).is_empty());
+}
+
+#[test]
+fn state_without_a_bound() {
+    let growing = |n: i64| Made1 { state_rows: (n + 1) * 100_000, state_bytes: n << 22, ..calm(n) };
+    assert_eq!(kinds(growing, 40), ["stateGrowth"]);
+    for (name, batch) in [
+        ("levels off", (|n: i64| (n.min(15) + 1) * 100_000) as fn(i64) -> i64),
+        ("shrinks", |n| (n % 7 + 8) * 100_000),
+        ("small", |n| n + 1),
+    ] {
+        let found = kinds(|n| Made1 { state_rows: batch(n), ..calm(n) }, 40);
+        assert!(found.is_empty(), "{name}: {found:?}");
+    }
+}
+
+#[test]
+fn a_watermark_that_stands_still() {
+    let stuck = |n: i64| Made1 { watermark_s: (n * 10).min(100), ..calm(n) };
+    assert_eq!(kinds(stuck, 40), ["watermarkStuck"]);
+    // Event time stands still as well: the watermark is right to.
+    let quiet = |n: i64| Made1 { watermark_s: (n * 10).min(100), event_s: (n * 10).min(110), ..calm(n) };
+    assert!(kinds(quiet, 40).is_empty());
+}
+
+#[test]
+fn real_streams_are_healthy() {
+    for name in ["streaming-3.5.9", "streaming-4.3.0"] {
+        assert!(said(&fixture(name), "STREAM").claims().is_empty(), "{name}");
+    }
+}

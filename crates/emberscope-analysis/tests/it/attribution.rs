@@ -1,0 +1,74 @@
+//! Time adds up, on every log.
+
+use crate::made::{Made, START, every_log, is_broken, task};
+use emberscope_analysis::attribution::Part;
+use emberscope_analysis::diagnosis::{Options, diagnose};
+use serde_json::json;
+
+#[test]
+fn sums_are_exact_on_every_log() {
+    for (name, run) in every_log() {
+        let diagnosis = diagnose(&run, &Options::default());
+        let attribution = &diagnosis.attribution;
+        let wall = run.application.duration_ms().unwrap_or(0);
+        assert_eq!(attribution.wall.total_ms(), wall, "{name}: wall {:?}", attribution.wall);
+        let is_negative =
+            |sum: &emberscope_analysis::attribution::Sum| Part::ALL.iter().any(|part| sum.get(*part) < 0);
+        assert!(!is_negative(&attribution.wall), "{name}: {:?}", attribution.wall);
+        assert!(!is_negative(&attribution.core), "{name}: {:?}", attribution.core);
+        let summary = emberscope_model::summary::summarize(&run);
+        if let Some(allocated) = summary.totals.executors.allocated_core_ms {
+            let total = attribution.core.total_ms();
+            assert!(total == allocated || is_broken(&name), "{name}: core {:?}", attribution.core);
+        }
+        for sql in &attribution.sql {
+            let execution = run.sql_execution(sql.id.parse().unwrap()).unwrap();
+            let (start, end) =
+                (execution.start_ms.unwrap(), execution.end_ms.or(run.application.end_ms).unwrap());
+            assert_eq!(sql.wall.total_ms(), (end - start).max(0), "{name}: query {}", sql.id);
+            assert!(!is_negative(&sql.wall) && !is_negative(&sql.core), "{name}: {sql:?}");
+        }
+        for stage in &attribution.stages {
+            assert!(!is_negative(&stage.wall) && !is_negative(&stage.core), "{name}: {stage:?}");
+        }
+        let top: Vec<String> = attribution
+            .wall
+            .parts()
+            .iter()
+            .take(5)
+            .map(|(part, ms)| format!("{} {ms}", part.def().key))
+            .collect();
+        let core: Vec<String> = attribution
+            .core
+            .parts()
+            .iter()
+            .take(5)
+            .map(|(part, ms)| format!("{} {ms}", part.def().key))
+            .collect();
+        println!(
+            "{name}: {wall}: {} | core {}: {}",
+            top.join(", "),
+            attribution.core.total_ms(),
+            core.join(", ")
+        );
+    }
+}
+
+#[test]
+fn a_known_run_is_split_as_it_was_made() {
+    // Two slots, three tasks of 1000, 3000 and 1000 ms run time; one second of driver before, half after.
+    let mut made = Made::new("3.5.1", 1, 2, &[]);
+    made.job(None, &[vec![task(1000), task(3000), task(1000).with(json!({"JVM GC Time": 400}))]]);
+    let run = made.run();
+    let attribution = diagnose(&run, &Options::default()).attribution;
+    assert_eq!(attribution.wall.get(Part::DriverStartup), 1000);
+    assert_eq!(attribution.wall.get(Part::DriverShutdown), 520);
+    // The walk goes through the task of 3000 ms: 2700 of it on a CPU, the rest waiting.
+    assert_eq!(attribution.wall.get(Part::Cpu), 2700);
+    assert_eq!(attribution.wall.get(Part::Other), 300);
+    assert_eq!(attribution.wall.get(Part::Gc), 0);
+    assert_eq!(attribution.wall.total_ms(), run.application.end_ms.unwrap() - START);
+    assert_eq!(attribution.core.get(Part::Gc), 400);
+    assert_eq!(attribution.core.get(Part::Cpu), 900 + 2700 + 600);
+    assert_eq!(attribution.core.total_ms(), 2 * (run.application.end_ms.unwrap() - START));
+}

@@ -1,0 +1,263 @@
+//! Detectors against labelled runs of real Spark: `validation/labels.json` and its logs.
+//!
+//! `docs/validation.md` is what this prints; `EMBERSCOPE_UPDATE=1` writes it.
+
+use crate::made::read_path;
+use emberscope_analysis::diagnosis::{Diagnosis, Options, diagnose};
+use emberscope_analysis::finding::{Finding, Severity};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Deserialize)]
+struct Label {
+    name: String,
+    log: String,
+    split: String,
+    role: String,
+    pair: Option<String>,
+    saves: Option<String>,
+    expect: Vec<Expected>,
+    allow: Vec<String>,
+    wall_ms: Vec<i64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Expected {
+    tag: String,
+    #[serde(rename = "type")]
+    kind: String,
+    min_severity: Severity,
+}
+
+/// What became of one label.
+struct Judged<'l> {
+    label: &'l Label,
+    diagnosis: Diagnosis,
+    found: Vec<&'l Expected>,
+    missed: Vec<&'l Expected>,
+    false_findings: Vec<Finding>,
+}
+
+fn project() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+#[test]
+fn detectors_keep_their_score_on_labelled_runs() {
+    let text = std::fs::read_to_string(project().join("validation/labels.json")).unwrap();
+    let labels: Vec<Label> = serde_json::from_str(&text).unwrap();
+    let judged: Vec<Judged<'_>> = labels.iter().map(judge).collect();
+    for one in &judged {
+        for expected in &one.missed {
+            println!("MISSED {}: {} {}", one.label.name, expected.tag, expected.kind);
+        }
+        for finding in &one.false_findings {
+            println!(
+                "FALSE  {}: {:?} {} {} {:?}",
+                one.label.name, finding.severity, finding.kind, finding.title, finding.savings.wall_ms
+            );
+        }
+    }
+    let page = page(&judged);
+    println!("{page}");
+    let path = project().join("docs/validation.md");
+    if std::env::var_os("EMBERSCOPE_UPDATE").is_some() {
+        std::fs::write(&path, &page).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(
+        committed, page,
+        "docs/validation.md is not what the labelled runs give; EMBERSCOPE_UPDATE=1 writes it"
+    );
+    let on_controls: Vec<&str> = judged
+        .iter()
+        .filter(|one| one.label.role == "control" && !one.false_findings.is_empty())
+        .map(|one| one.label.name.as_str())
+        .collect();
+    assert!(on_controls.is_empty(), "findings on healthy controls: {on_controls:?}");
+}
+
+fn judge(label: &Label) -> Judged<'_> {
+    let run = read_path(&project().join("validation").join(&label.log));
+    let diagnosis = diagnose(&run, &Options::default());
+    let is_found = |expected: &Expected| {
+        diagnosis
+            .findings
+            .iter()
+            .any(|finding| finding.kind == expected.kind && finding.severity >= expected.min_severity)
+    };
+    let (found, missed) = label.expect.iter().partition(|expected| is_found(expected));
+    let is_allowed = |finding: &Finding| {
+        label.expect.iter().any(|expected| expected.kind == finding.kind)
+            || label.allow.iter().any(|allowed| match allowed.split_once('/') {
+                Some((tag, kind)) => finding.tag == tag && finding.kind == kind,
+                None => finding.tag == allowed,
+            })
+    };
+    let false_findings = diagnosis
+        .findings
+        .iter()
+        .filter(|finding| finding.severity >= Severity::Warning && !is_allowed(finding))
+        .cloned()
+        .collect();
+    Judged { label, diagnosis, found, missed, false_findings }
+}
+
+#[derive(Default)]
+struct Score {
+    expected: usize,
+    found: usize,
+    raised: usize,
+    wrong: usize,
+}
+
+fn page(judged: &[Judged<'_>]) -> String {
+    let mut page = String::from(
+        "# Validation\n\nDetectors against labelled runs of real Spark (`validation/`). Made by the test `validation`, which fails \
+         when this page is stale. Thresholds were chosen by looking at the families marked *tune*; *hold-out* families are only \
+         scored.\n",
+    );
+    for split in ["tune", "hold-out"] {
+        scores(&mut page, judged, split);
+    }
+    controls(&mut page, judged);
+    pairs(&mut page, judged);
+    page
+}
+
+/// Recall: labels that were found. Precision: findings of warning or higher that a label expects or allows,
+/// on all runs, twins and controls included.
+fn scores(page: &mut String, judged: &[Judged<'_>], split: &str) {
+    let mut by_kind: BTreeMap<&str, Score> = BTreeMap::new();
+    for one in judged.iter().filter(|one| one.label.split == split) {
+        for expected in &one.label.expect {
+            by_kind.entry(&expected.kind).or_default().expected += 1;
+        }
+        for expected in &one.found {
+            by_kind.entry(&expected.kind).or_default().found += 1;
+        }
+        for finding in one.diagnosis.findings.iter().filter(|finding| finding.severity >= Severity::Warning) {
+            by_kind.entry(finding.kind).or_default().raised += 1;
+        }
+        for finding in &one.false_findings {
+            by_kind.entry(finding.kind).or_default().wrong += 1;
+        }
+    }
+    let runs = judged.iter().filter(|one| one.label.split == split).count();
+    _ = write!(
+        page,
+        "\n## {split}: {runs} runs\n\n| type | labelled | found | recall | raised | false | precision |\n|---|--:|--:|--:|--:|--:|--:|\n"
+    );
+    let share = |part: usize, whole: usize| {
+        if whole == 0 { "–".to_owned() } else { format!("{:.2}", part as f64 / whole as f64) }
+    };
+    let mut all = Score::default();
+    for (kind, score) in &by_kind {
+        all.expected += score.expected;
+        all.found += score.found;
+        all.raised += score.raised;
+        all.wrong += score.wrong;
+        _ = writeln!(
+            page,
+            "| {kind} | {} | {} | {} | {} | {} | {} |",
+            score.expected,
+            score.found,
+            share(score.found, score.expected),
+            score.raised,
+            score.wrong,
+            share(score.raised - score.wrong, score.raised)
+        );
+    }
+    _ = writeln!(
+        page,
+        "| **all** | {} | {} | {} | {} | {} | {} |",
+        all.expected,
+        all.found,
+        share(all.found, all.expected),
+        all.raised,
+        all.wrong,
+        share(all.raised - all.wrong, all.raised)
+    );
+}
+
+fn controls(page: &mut String, judged: &[Judged<'_>]) {
+    let controls: Vec<&Judged<'_>> = judged.iter().filter(|one| one.label.role == "control").collect();
+    let clean = controls.iter().filter(|one| one.false_findings.is_empty()).count();
+    _ = write!(
+        page,
+        "\n## Healthy controls\n\n{clean} of {} have no finding of warning or higher.\n",
+        controls.len()
+    );
+    for one in controls.iter().filter(|one| !one.false_findings.is_empty()) {
+        for finding in &one.false_findings {
+            _ = writeln!(page, "- {}: {} ({})", one.label.name, finding.title, finding.kind);
+        }
+    }
+}
+
+fn median(values: &[i64]) -> f64 {
+    let mut values = values.to_vec();
+    values.sort_unstable();
+    let n = values.len();
+    if n == 0 { 0.0 } else { (values[(n - 1) / 2] + values[n / 2]) as f64 / 2.0 }
+}
+
+/// Range of repeats over their median.
+fn noise(values: &[i64]) -> f64 {
+    let (Some(min), Some(max)) = (values.iter().min(), values.iter().max()) else { return 0.0 };
+    (max - min) as f64 / median(values).max(1.0)
+}
+
+/// Measured and predicted saving of every pair whose repair saves wall time.
+fn pairs(page: &mut String, judged: &[Judged<'_>]) {
+    page.push_str(
+        "\n## Predicted and measured savings\n\nMeasured: difference of the medians of both twins' repeats. Predicted: the range of the expected finding. \
+         *Hit*: the middle of the range is within 25 % or 1 s of what was measured. *Noise*: spread of the repeats over their median, the larger of both \
+         twins; pairs above 10 % or without three repeats do not count.\n\n| pair | split | wall s | measured s | predicted s | noise | hit |\n|---|---|--:|--:|--:|--:|---|\n",
+    );
+    let (mut counted, mut hits) = (0, 0);
+    for bad in
+        judged.iter().filter(|one| one.label.role == "bad" && one.label.saves.as_deref() == Some("wall"))
+    {
+        let Some(good) =
+            bad.label.pair.as_ref().and_then(|pair| judged.iter().find(|one| one.label.name == *pair))
+        else {
+            continue;
+        };
+        let measured = median(&bad.label.wall_ms) - median(&good.label.wall_ms);
+        let noise = noise(&bad.label.wall_ms).max(noise(&good.label.wall_ms));
+        let findings = bad
+            .diagnosis
+            .findings
+            .iter()
+            .filter(|finding| bad.label.expect.iter().any(|expected| expected.kind == finding.kind));
+        let ranges = findings.filter_map(|finding| finding.savings.wall_ms);
+        // Findings of one type at several places are fixed together.
+        let (low, high) = ranges.fold((0, 0), |sum, range| (sum.0 + range.low, sum.1 + range.high));
+        let middle = (low + high) as f64 / 2.0;
+        let is_hit = (middle - measured).abs() <= (measured.abs() * 0.25).max(1000.0);
+        let counts = noise <= 0.1 && bad.label.wall_ms.len() >= 3 && good.label.wall_ms.len() >= 3;
+        counted += usize::from(counts);
+        hits += usize::from(counts && is_hit);
+        let hit = match (counts, is_hit) {
+            (true, true) => "yes",
+            (true, false) => "no",
+            (false, true) => "(yes)",
+            (false, false) => "(no)",
+        };
+        _ = writeln!(
+            page,
+            "| {} | {} | {:.1} | {:.1} | {:.1} to {:.1} | {:.0} % | {hit} |",
+            bad.label.name.replace("-bad-", " "),
+            bad.label.split,
+            median(&bad.label.wall_ms) / 1000.0,
+            measured / 1000.0,
+            low as f64 / 1000.0,
+            high as f64 / 1000.0,
+            noise * 100.0
+        );
+    }
+    _ = write!(page, "\n{hits} of {counted} pairs that count are hit.\n");
+}

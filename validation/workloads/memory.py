@@ -1,0 +1,53 @@
+"""Too little memory: spill, and a collector that works more than the tasks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kit import expected, local, noise, pair, slowly, standalone
+
+
+def sorted_rows(spark: Any, partitions: int) -> None:
+    """A sort of wide rows by a shuffle into `partitions`."""
+    spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
+    rows = spark.range(0, 1000000, 1, 8).selectExpr("id * 7919 % 1000003 as k", f"repeat({noise('id', 1)}, 3) as text")
+    rows.repartition(partitions, "k").sortWithinPartitions("k").selectExpr("first(text)", "last(k)").collect()  # order matters to these, so the sort stays
+
+
+def distinct_lists(spark: Any, partitions: int) -> None:
+    """Many groups with a list each: the aggregation falls back to sorting and spills."""
+    spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
+    rows = spark.range(0, 900000, 1, 4).selectExpr("id % 90000 as k", f"{noise('id', 1)} as text")
+    rows.groupBy("k").agg({"text": "collect_set"}).selectExpr("max(size(`collect_set(text)`))").collect()
+
+
+def held_objects(spark: Any, rows: int) -> None:
+    """Fill the heap with small objects that stay, as an application with a large state of its own does.
+
+    System properties are a map of strings that any JVM has; nothing else is done with them.
+    """
+    held = "length(reflect('java.lang.System', 'setProperty', concat('held-', id), repeat('x', 120)))"
+    spark.range(0, rows, 1, 8).selectExpr(f"{held} as n").agg({"n": "sum"}).collect()
+    churn = spark.range(0, 40000, 1, 32).selectExpr("id", "aggregate(transform(sequence(1, 400), x -> concat(id, '-', x)), 0, (a, s) -> a + length(s)) as n")
+    churn.agg({"n": "sum"}).collect()
+
+
+SMALL = {"spark.memory.fraction": "0.08", "spark.memory.storageFraction": "0.1"}
+
+pair("spill-sort", "spill", sorted_rows, cluster=local(2), bad={"partitions": 2}, good={"partitions": 32},
+     conf=SMALL | {"spark.sql.adaptive.coalescePartitions.enabled": "false"},
+     expect=[expected("SPILL", "spill", "the sort after the repartition")], allow=["PART", "SHAPE", "SHFL", "GC"],
+     good_allow=["SHFL", "GC"], claims={"any.spill_disk_mib": (">=50", "==0"), "any.spill_mem_mib": (">=100", "==0")},
+     notes="CPU-bound and therefore noisier than pairs that sleep")
+pair("spill-aggregate", "spill-aggregate", distinct_lists, cluster=local(2), bad_conf=SMALL,
+     bad={"partitions": 4}, good={"partitions": 4}, conf={"spark.sql.adaptive.coalescePartitions.enabled": "false"},
+     expect=[expected("SPILL", "spill", "collect_set's final stage")], allow=["PART", "SHFL", "GC"], good_allow=["SHFL", "GC"],
+     claims={"any.spill_disk_mib": (">=20", "==0")}, notes="the twin has the default memory fraction")
+pair("gc-small-heap", "gc", held_objects, bad={"rows": 1050000}, good={"rows": 1050000}, conf={"spark.executor.extraJavaOptions": "-XX:+UseParallelGC"},
+     bad_cluster=standalone(1, 2, "560m"), good_cluster=standalone(1, 2, "2g"),
+     expect=[expected("GC", "gc", "the second job's stage: heap full of live objects")], allow=["STRAG", "SLOW"], good_allow=["MEM"],
+     claims={"main.gc_share": (">=0.25", "<0.15")}, notes="the same objects in 560 MiB and in 2 GiB")
+pair("gc-small-driver", "gc-churn", held_objects, cluster=local(2), bad={"rows": 1500000}, good={"rows": 1500000},
+     bad_conf={"spark.driver.memory": "640m"}, good_conf={"spark.driver.memory": "2g"},
+     expect=[expected("GC", "gc", "the second job's stage: heap full of live objects")], allow=["STRAG", "SLOW"], good_allow=["MEM"],
+     claims={"main.gc_share": (">=0.2", "<0.15")}, notes="local mode, where the driver's heap is the executors'; the collector is G1")
