@@ -265,7 +265,7 @@ mod tests {
             ("keys", json!(["a", "b"]), "keys", "a, b"),
             ("files", json!(null), "files", "not measured"),
             ("is_local", json!(true), "is local", "yes"),
-            ("slowest", json!({"run_ms": 5, "host": "h"}), "slowest", "run 5 ms · host h"),
+            ("slowest", json!({"run_ms": 5, "host": "h"}), "slowest", "host h · run 5 ms"),
         ];
         for (name, value, label, text) in cases {
             assert_eq!(evidence(name, &value), (label.to_owned(), text.to_owned()), "{name}");
