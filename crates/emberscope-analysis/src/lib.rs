@@ -24,6 +24,7 @@ mod pricing;
 mod redaction;
 pub mod reference;
 pub mod replay;
+pub mod schema;
 pub mod stage_plan;
 pub mod stage_view;
 pub mod tail;

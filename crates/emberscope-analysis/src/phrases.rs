@@ -56,8 +56,9 @@ pub fn method(method: SavingMethod) -> Option<&'static str> {
 /// How sure a finding is, and how its saving was found.
 pub fn sureness(finding: &Finding) -> Vec<String> {
     let mut parts = vec![format!("confidence {}", finding.confidence.name())];
-    let has_saving = finding.savings.wall_ms.is_some() || finding.savings.core_ms.is_some();
-    if has_saving && let Some(method) = method(finding.savings.method) {
+    if wall_saving(&finding.savings).is_some()
+        && let Some(method) = method(finding.savings.method)
+    {
         parts.push(format!("saving {method}"));
     }
     parts
@@ -95,7 +96,9 @@ pub fn submit_arguments(changes: &[Change]) -> Vec<String> {
         .iter()
         .filter(|change| change.kind == ChangeKind::Conf)
         .filter_map(|change| {
-            let pair = format!("{}={}", change.key, change.proposed.as_deref()?);
+            // `(remove)` and the like say what to do; they are no values.
+            let proposed = change.proposed.as_deref().filter(|value| !value.starts_with('('))?;
+            let pair = format!("{}={proposed}", change.key);
             let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-=:/,+@%".contains(c);
             Some(if pair.chars().all(is_plain) {
                 format!("--conf {pair}")
@@ -153,6 +156,11 @@ pub fn main_parts(sum: &Sum, floor: f64, most: usize) -> (Vec<(Part, i64)>, i64)
     let kept = if parts.len() == kept + 1 { parts.len() } else { kept };
     let rest = parts.drain(kept..).map(|(_, ms)| ms).sum();
     (parts, rest)
+}
+
+/// The evidence of a finding as people read it; what is not known is left out.
+pub fn evidence_of(finding: &Finding) -> impl Iterator<Item = (String, String)> + '_ {
+    finding.evidence.iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| evidence(name, value))
 }
 
 /// A piece of evidence as people read it: what it is, without its unit, and the value with it.
@@ -257,7 +265,7 @@ mod tests {
             ("keys", json!(["a", "b"]), "keys", "a, b"),
             ("files", json!(null), "files", "not measured"),
             ("is_local", json!(true), "is local", "yes"),
-            ("slowest", json!({"run_ms": 5, "host": "h"}), "slowest", "run 5 ms · host h"),
+            ("slowest", json!({"run_ms": 5, "host": "h"}), "slowest", "host h · run 5 ms"),
         ];
         for (name, value, label, text) in cases {
             assert_eq!(evidence(name, &value), (label.to_owned(), text.to_owned()), "{name}");
@@ -277,7 +285,8 @@ mod tests {
         assert_eq!(change(&conf(Some("1"), "2")), "spark.x: 1 → 2");
         assert_eq!(change(&conf(None, "2")), "spark.x: (not set) → 2");
         assert_eq!(change(&Change::code("join", "salt the key")), "code: join: salt the key");
-        let changes = [conf(None, "2g"), conf(None, "it's $x"), Change::code("a", "b")];
+        let changes =
+            [conf(None, "2g"), conf(Some("1"), "(remove)"), conf(None, "it's $x"), Change::code("a", "b")];
         assert_eq!(
             submit_arguments(&changes),
             ["--conf spark.x=2g".to_owned(), r"--conf 'spark.x=it'\''s $x'".to_owned()]

@@ -129,9 +129,9 @@ fn index_of(pages: &[Page]) -> String {
     out.push_str(
         "\n## What holds for all\n\n\
          A finding is *critical* where its fix saves at least `RUN.critical_share` of the run's wall time, a \
-         *warning* from `RUN.floor_share` on, else *info*. What claims less time than that is not said. Failures \
-         have a severity of their own: a failed job or stage is critical, one that was made good a warning. Facts \
-         about resources, which would not make the run shorter, are info.\n\n\
+         *warning* from `RUN.floor_share` on, else *info*. What claims less than that, or less than `RUN.floor_ms`, \
+         is not said. Failures have a severity of their own: a failed job or stage is critical, one that was made \
+         good a warning. Facts about resources, which would not make the run shorter, are info.\n\n\
          Savings come from replaying the run task by task with the fix applied, pessimistically for the low end \
          and optimistically for the high one. Replayed without a change, the run must come out as it was: where \
          it is more than 15 % off, savings are only estimates and their low end is 0.\n",

@@ -57,7 +57,9 @@ pub(crate) fn verdict(
     let chosen = pricer.map_or_else(Vec::new, |pricer| choose(context, pricer, kept));
     let mut actions: Vec<Action> = failures(kept).take(1).map(failure_action).collect();
     for (n, saved) in &chosen {
-        if actions.len() < ACTIONS {
+        // A failure is the first action already, whatever mending it saves.
+        let is_said = actions.iter().any(|action| action.finding_ids.first() == Some(&kept[*n].finding.id));
+        if actions.len() < ACTIONS && !is_said {
             actions.push(action(kept, *n, *saved, pricer));
         }
     }
@@ -153,7 +155,8 @@ fn headline(context: &Context<'_>, kept: &[Priced], chosen: &[(usize, RangeMs)],
     let wall = context.wall_ms;
     let best = chosen.first().map(|(n, range)| (&kept[*n].finding, *range));
     let saving = |range: RangeMs| match wall {
-        Some(wall) => format!("{} of {}", between(range), duration(wall)),
+        Some(wall) if range.low == 0 => format!("{} of {}", between(range), duration(wall)),
+        Some(wall) => format!("about {} of {}", between(range), duration(wall)),
         None => between(range),
     };
     let failed = failures(kept).next();
@@ -161,7 +164,8 @@ fn headline(context: &Context<'_>, kept: &[Priced], chosen: &[(usize, RangeMs)],
     if status == ApplicationStatus::Failed || (has_failed_job && failed.is_some()) {
         let what = failed
             .map_or_else(|| "its cause is not in the log".to_owned(), |priced| priced.finding.title.clone());
-        return format!("The run failed: {what}");
+        let who = if status == ApplicationStatus::Failed { "The run" } else { "A job" };
+        return format!("{who} failed: {what}");
     }
     let start = if status == ApplicationStatus::Succeeded { "" } else { "So far: " };
     match (best, fix_all.wall_ms) {
@@ -171,6 +175,7 @@ fn headline(context: &Context<'_>, kept: &[Priced], chosen: &[(usize, RangeMs)],
         _ if context.stages.iter().all(|digest| digest.useful == 0) => {
             "No task has ended in this log, so there is nothing to judge".to_owned()
         }
+        _ if start.is_empty() => "Nothing found that would make this run clearly faster".to_owned(),
         _ => format!("{start}nothing found that would make this run clearly faster"),
     }
 }

@@ -70,8 +70,7 @@ impl Card<'_> {
             return;
         }
         out.push_str("<details><summary>Evidence</summary><table class=\"rows\">");
-        for (name, value) in &self.finding.evidence {
-            let (name, value) = phrases::evidence(name, value);
+        for (name, value) in phrases::evidence_of(self.finding) {
             let _ = write!(
                 out,
                 "<tr><th scope=\"row\">{}</th><td>{}</td></tr>",
@@ -135,9 +134,16 @@ impl Card<'_> {
                     );
                 }
             }
-            _ => out.push_str("<div class=\"big no-gain\">no saving of wall time is claimed</div>"),
+            _ => match phrases::core_saving(savings) {
+                Some(core) => {
+                    let _ = write!(out, "<div class=\"big no-gain\">frees {core}</div>");
+                }
+                None => out.push_str("<div class=\"big no-gain\">no time is claimed</div>"),
+            },
         }
-        if let Some(core) = phrases::core_saving(savings) {
+        if let Some(core) = phrases::core_saving(savings)
+            && phrases::wall_saving(savings).is_some()
+        {
             let _ = write!(out, "<small>frees {core}</small>");
         }
         if self.action.is_some_and(|n| n > 0) && savings.wall_ms.is_some() {

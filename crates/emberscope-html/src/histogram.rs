@@ -65,7 +65,7 @@ fn histogram(out: &mut String, stage: &StageDistribution, measure: &Measure) {
         let height = (f64::from(*number) / f64::from(most)).sqrt() * BARS;
         let height = height.max(3.0);
         let (from, to) = (piece * n as f64, piece * (n + 1) as f64);
-        let class = if from >= measure.p95 && measure.max > measure.p95 { "o" } else { "b" };
+        let class = if n > 0 && from >= measure.p95 { "o" } else { "b" };
         let _ = write!(
             out,
             "<rect class=\"{class}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{height:.1}\"><title>{} to {}: {}</title></rect>",

@@ -17,6 +17,8 @@ use std::fmt::Write;
 /// Queries and stages whose time is shown one by one.
 const SCOPES: usize = 12;
 const NAME: usize = 120;
+/// Findings beside the actions that are shown at once.
+const OPEN: usize = 12;
 
 /// Name, outcome and size of the run.
 pub(crate) fn top(out: &mut String, diagnosis: &Diagnosis, plots: &Plots) {
@@ -102,7 +104,9 @@ pub(crate) fn findings(out: &mut String, diagnosis: &Diagnosis, plots: &Plots) {
     }
     for (n, action) in actions.iter().enumerate() {
         let Some(finding) = action.finding_ids.first().and_then(find) else { continue };
-        shown.insert(&finding.id);
+        if !shown.insert(&finding.id) {
+            continue;
+        }
         let card = Card {
             finding,
             savings: &action.savings,
@@ -119,7 +123,10 @@ pub(crate) fn findings(out: &mut String, diagnosis: &Diagnosis, plots: &Plots) {
     }
     let title = if actions.is_empty() { "Found" } else { "Also found" };
     let _ = writeln!(out, "<h2>{title} <span>{}</span></h2>", grouped(rest.len() as i64));
-    for finding in rest {
+    for (n, finding) in rest.iter().copied().enumerate() {
+        if n == OPEN {
+            let _ = writeln!(out, "<details><summary>{} more</summary>", grouped((rest.len() - OPEN) as i64));
+        }
         let card = Card {
             finding,
             savings: &finding.savings,
@@ -128,6 +135,9 @@ pub(crate) fn findings(out: &mut String, diagnosis: &Diagnosis, plots: &Plots) {
             distribution: distribution_of(plots, finding, &mut drawn),
         };
         card.write(out, diagnosis);
+    }
+    if rest.len() > OPEN {
+        out.push_str("</details>\n");
     }
 }
 
@@ -186,7 +196,9 @@ fn table(
         return;
     }
     let _ = write!(out, "<h2>{title} <span>{note}</span></h2><table class=\"scopes\">");
-    for scope in scopes.iter().take(SCOPES).filter(|scope| scope.wall.total_ms() > 0) {
+    // What would be a hair's breadth of bar is left out.
+    let is_told = |scope: &&ScopeAttribution| scope.wall.total_ms() * 200 > longest;
+    for scope in scopes.iter().take(SCOPES).filter(is_told) {
         let label = format!("{before}{}", scope.id);
         let _ = write!(
             out,
@@ -209,7 +221,7 @@ pub(crate) fn checks(out: &mut String, diagnosis: &Diagnosis) {
     }
     out.push_str("<h2>Checks</h2><div class=\"chk\">");
     if !clean.is_empty() {
-        let _ = write!(out, "<div><b>{} clean</b><ul>", grouped(clean.len() as i64));
+        let _ = write!(out, "<div><b>{} clean</b><ul class=\"many\">", grouped(clean.len() as i64));
         for check in clean {
             let _ = write!(
                 out,

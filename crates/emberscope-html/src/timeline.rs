@@ -113,7 +113,10 @@ impl Drawing<'_> {
         if has_cores {
             let top = 4.0 + queries + stages;
             self.curve(top, EXECUTORS, "executors", "ex", |piece| piece.executors, None);
-            let most = self.most(|piece| piece.offered.max(piece.held));
+            // Until its result has arrived a task seems to hold its core, so that a little more can seem to
+            // be held than there is.
+            let offered = self.most(|piece| piece.offered);
+            let most = if offered > 0.0 { offered } else { self.most(|piece| piece.held) };
             let top = top + EXECUTORS + GAP;
             self.curve(top, CORES, "cores", "off", |piece| piece.offered, Some(most));
             self.curve(top, CORES, "", "held", |piece| piece.held, Some(most));
@@ -167,7 +170,13 @@ impl Drawing<'_> {
                 escape::short(&title, 300)
             );
             if to - from > NAMED {
-                self.text(from + 4.0, y + 9.0, &format!("SQL {}", query.sql_id));
+                let _ = write!(
+                    self.out,
+                    "<text class=\"ql\" x=\"{:.1}\" y=\"{:.1}\">SQL {}</text>",
+                    from + 4.0,
+                    y + 8.6,
+                    query.sql_id
+                );
             }
         }
     }

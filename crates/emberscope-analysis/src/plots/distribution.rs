@@ -8,6 +8,8 @@ use serde::Serialize;
 
 /// Stages that are shown.
 const STAGES: usize = 12;
+/// Tasks below which there is no distribution to speak of.
+const FEWEST: usize = 4;
 /// Bars of a histogram.
 const BARS: usize = 48;
 
@@ -97,7 +99,7 @@ pub(super) fn distributions(run: &Run, diagnosis: &Diagnosis) -> Vec<StageDistri
         .collect()
 }
 
-/// `None` where no more than one task counted: there is nothing to compare.
+/// `None` where too few tasks counted to compare them.
 fn distribution(run: &Run, stage: &StageAttempt) -> Option<StageDistribution> {
     let useful = stage.tasks.useful();
     let launch = stage.tasks.column(TaskColumn::LaunchTime);
@@ -106,7 +108,7 @@ fn distribution(run: &Run, stage: &StageAttempt) -> Option<StageDistribution> {
         .filter(|row| useful.contains(*row))
         .filter_map(|row| Some((row, (finish[row]? - launch[row]?).max(0))))
         .collect();
-    if durations.len() < 2 {
+    if durations.len() < FEWEST {
         return None;
     }
     let sum = |columns: &[TaskColumn]| {

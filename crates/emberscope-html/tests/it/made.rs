@@ -10,7 +10,7 @@ use emberscope_analysis::finding::{
 use emberscope_analysis::verdict::{Action, FixAll, Verdict};
 use emberscope_model::run::ApplicationStatus;
 use emberscope_model::summary::ApplicationSummary;
-use emberscope_model::trust::Trust;
+use emberscope_model::trust::{FileStatus, FileTrust, Trust};
 use serde_json::{Map, Value, json};
 
 /// Text that would be markup, a script, or move a cursor.
@@ -259,6 +259,20 @@ pub(crate) fn diagnosis() -> Diagnosis {
         },
         findings,
         tuned_thresholds: vec!["SKEW.ratio".to_owned()],
-        trust: Trust { engine: "spark".to_owned(), lines: 412_887, events: 412_887, ..Trust::default() },
+        trust: Trust {
+            files: vec![FileTrust {
+                path: "logs/app-20261128-0001.zstd".to_owned(),
+                codec: "zstd".to_owned(),
+                bytes: 41 << 20,
+                decoded_bytes: 1 << 30,
+                status: FileStatus::Ok,
+                reason: None,
+                hint: None,
+            }],
+            engine: "spark".to_owned(),
+            lines: 412_887,
+            events: 412_887,
+            ..Trust::default()
+        },
     }
 }

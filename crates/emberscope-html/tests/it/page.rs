@@ -46,7 +46,7 @@ fn everything_has_its_place() {
         "data-copy=\"--conf spark.dynamicAllocation.minExecutors=4\"",
         "<s>5.0</s> → <b>2.0</b>",
         "Also found",
-        "frees 11 h 07 min of core-time",
+        "frees 11 h 06 min of core-time",
         "<h2>Timeline",
         "3 short stage attempts not drawn",
         "<a href=\"#SKEW-0123456789ab\"><g><title>stage 14.0",

@@ -19,7 +19,7 @@ const PARTS: usize = 6;
 /// Groups of checks that were not made.
 const UNCHECKED: usize = 5;
 /// Pieces of evidence.
-const EVIDENCE: usize = 5;
+const EVIDENCE: usize = 4;
 /// Columns of a text that quotes the log: what is longer is in JSON and HTML.
 const QUOTED: usize = 400;
 
@@ -108,7 +108,7 @@ fn actions(diagnosis: &Diagnosis, width: usize) -> Vec<Line> {
 fn attribution(diagnosis: &Diagnosis, width: usize, all: bool) -> Vec<Line> {
     let sums = &diagnosis.attribution;
     let is_wide = width >= 110;
-    let bars = if is_wide { 8 } else { (width - 56).min(30) };
+    let bars = if is_wide { 6 } else { (width - 56).min(30) };
     let wall = parts("Wall time", &sums.wall, bars, all);
     let core = parts("Core-time", &sums.core, bars, all);
     match (wall.is_empty(), core.is_empty()) {
@@ -156,13 +156,18 @@ fn findings(diagnosis: &Diagnosis, width: usize, all: bool) -> Vec<Line> {
     let mut lines =
         items(Line::text(Tone::Strong, "Findings").and(Tone::Plain, "  "), Tone::Plain, &counts, width);
     let (full, listed) = if all { (findings.len(), 0) } else { (FULL, LISTED) };
-    // What is only worth knowing is told in a line, so that it does not hide what is worth doing.
-    let is_full = |n: usize, finding: &Finding| all || (n < full && finding.severity > Severity::Info);
-    let n_full = findings.iter().enumerate().take_while(|(n, finding)| is_full(*n, finding)).count();
-    for one in &findings[..n_full] {
-        lines.extend(finding(diagnosis, one, width));
+    // What is only worth knowing, or a part of something larger, is told in a line, so that it does not hide
+    // what is worth doing.
+    let is_short = |finding: &Finding| finding.severity == Severity::Info || finding.part_of.is_some();
+    let (mut rest, mut told) = (Vec::new(), 0);
+    for one in findings {
+        if !all && (told == full || is_short(one)) {
+            rest.push(one);
+        } else {
+            lines.extend(finding(diagnosis, one, width, all));
+            told += 1;
+        }
     }
-    let rest = &findings[n_full..];
     lines.extend(rest.iter().take(listed).map(|one| short(one, width)));
     if rest.len() > listed {
         let more =
@@ -188,7 +193,7 @@ fn short(finding: &Finding, width: usize) -> Line {
     line.padded(width.saturating_sub(right.chars().count())).and(Tone::Good, right)
 }
 
-fn finding(diagnosis: &Diagnosis, finding: &Finding, width: usize) -> Vec<Line> {
+fn finding(diagnosis: &Diagnosis, finding: &Finding, width: usize, all: bool) -> Vec<Line> {
     let indent = || Line::text(Tone::Plain, " ".repeat(12));
     let start = word(finding.severity).and(Tone::Accent, format!("{} ", finding.tag));
     let mut title =
@@ -199,11 +204,8 @@ fn finding(diagnosis: &Diagnosis, finding: &Finding, width: usize) -> Vec<Line> 
     head.extend(phrases::wall_saving(&finding.savings).map(|saving| format!("saves {saving}")));
     head.extend(phrases::core_saving(&finding.savings));
     lines.extend(items(indent(), Tone::Good, &head, width));
-    let evidence: Vec<String> = finding
-        .evidence
-        .iter()
-        .take(EVIDENCE)
-        .map(|(name, value)| phrases::evidence(name, value))
+    let evidence: Vec<String> = phrases::evidence_of(finding)
+        .take(if all { usize::MAX } else { EVIDENCE })
         .map(|(name, value)| format!("{} {}", plain(&name), shown(&value, 60)))
         .collect();
     lines.extend(items(indent(), Tone::Faint, &evidence, width));
@@ -223,7 +225,7 @@ fn finding(diagnosis: &Diagnosis, finding: &Finding, width: usize) -> Vec<Line> 
             lines.extend(labelled(indent(), Tone::Accent, &shown(&phrases::change(change), QUOTED), width));
         }
     }
-    if !finding.validate.is_empty() {
+    if all && !finding.validate.is_empty() {
         let text = format!("Check: {}", shown(&finding.validate, QUOTED));
         lines.extend(labelled(indent(), Tone::Plain, &text, width));
     }

@@ -10,5 +10,6 @@ mod doctor;
 mod inputs;
 mod output;
 mod report;
+mod schema;
 mod summary;
 mod trust;
