@@ -11,6 +11,8 @@ use emberscope_log::block::{Block, MemberEnd, ParseOptions, parse_block};
 use emberscope_log::codec::{Codec, Decoder, StreamEnd};
 use emberscope_log::columns::{TASK_COLUMNS, TaskStatus, Unit};
 use emberscope_log::event::sql::{plan_event_with_serde, read_plan_event};
+use emberscope_log::event::stage::fast::{read_job_start, read_stage_completed, read_stage_submitted};
+use emberscope_log::event::stage::{JobStart, StageCompleted, StageSubmitted};
 use emberscope_log::event::task::{
     Sink, TaskRow, read_task_end, read_task_start, task_end_with_serde, task_start_with_serde,
 };
@@ -34,6 +36,7 @@ pub(crate) const TARGETS: &[(&str, Check)] = &[
     ("plan", plan),
     ("scan", scan_blocks),
     ("snappy", snappy),
+    ("stage", stage),
     ("task", task),
 ];
 
@@ -189,6 +192,27 @@ pub(crate) fn plan(line: &[u8]) {
                 assert_eq!(plan.text(node.simple_string), expected.text(other.simple_string));
             }
         }
+    }
+}
+
+/// The same for the events of jobs and stages.
+pub(crate) fn stage(line: &[u8]) {
+    if !is_json(line) {
+        let _ = (read_job_start(line), read_stage_submitted(line), read_stage_completed(line));
+        return;
+    }
+    if let (Some(job), Ok(expected)) = (read_job_start(line), serde_json::from_slice::<JobStart>(line)) {
+        assert_eq!(job, expected);
+    }
+    if let (Some(stage), Ok(expected)) =
+        (read_stage_submitted(line), serde_json::from_slice::<StageSubmitted>(line))
+    {
+        assert_eq!(stage, expected);
+    }
+    if let (Some(stage), Ok(expected)) =
+        (read_stage_completed(line), serde_json::from_slice::<StageCompleted>(line))
+    {
+        assert_eq!(stage, expected.info);
     }
 }
 

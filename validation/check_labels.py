@@ -149,6 +149,7 @@ class Log(check.Log):
             "killed_tasks": reasons["TaskKilled"],
             "resubmitted": sum(check.reason_of(e) == "Resubmitted" for e in self.of("SparkListenerTaskEnd")),
             "speculative": sum(bool(e["Task Info"].get("Speculative")) for e in ends),
+            "gc_task_s": sum(e["Task Metrics"]["JVM GC Time"] for e in ends if e.get("Task Metrics")) / 1000,
             "killed_s": sum(e["Task Info"]["Finish Time"] - e["Task Info"]["Launch Time"] for e in ends
                             if check.reason_of(e) == "TaskKilled") / 1000,
             "failed_jobs": sum(e["Job Result"]["Result"] != "JobSucceeded" for e in finished.values()),
@@ -214,8 +215,7 @@ class Log(check.Log):
                 counts[node["nodeName"].split(" ")[0].replace("(skew=true)", "")] += 1
                 if "skew=true" in node["nodeName"]:
                     counts["skew-split"] += 1
-                if "PushedFilters: [" in node["simpleString"] and "PushedFilters: []" not in node["simpleString"]:
-                    counts["pushed-filters"] += bool(re.search(r"PushedFilters: \[[^\]]*\(", node["simpleString"]))
+                counts["pushed-filters"] += bool(re.search(r"PushedFilters: \[[^\]]*(Than|EqualTo|In\(|StartsWith)", node["simpleString"]))
                 counts["partition-filters"] += bool(re.search(r"PartitionFilters: \[[^\]]+\]", node["simpleString"]))
                 counts["single-partition"] += "SinglePartition" in node["simpleString"] and node["nodeName"].startswith("Exchange")
                 for metric in node["metrics"]:
@@ -308,6 +308,13 @@ def wall_ms(path: Path) -> int:
     return log.end_ms() - log.start_ms()
 
 
+def active_ms(path: Path) -> int:
+    """From the first job or query to the application's end: the wall time without the start of Spark."""
+    log = Log(path)
+    first = [e["Submission Time"] for e in log.of("SparkListenerJobStart")] + [e["time"] for e in log.of("SparkListenerSQLExecutionStart")]
+    return log.end_ms() - min(first, default=log.start_ms())
+
+
 def show(entry: dict[str, Any]) -> None:
     log = Log(HERE / entry["log"])
     scopes = measure(log)
@@ -331,10 +338,12 @@ def table(entries: list[dict[str, Any]]) -> list[str]:
         if entry["role"] != "bad":
             continue
         twin = by_name[entry["pair"]]
-        bad, good = statistics.median(entry["wall_ms"]), statistics.median(twin["wall_ms"])
-        worst = max(noise(entry["wall_ms"]), noise(twin["wall_ms"]))
-        lines.append(f"| {entry['name'].replace('-bad', '')} | {entry['split']} | {entry['saves']} | {bad / 1000:.1f} | {good / 1000:.1f} "
-                     f"| {(bad - good) / 1000:.1f} | {worst:.0%} |")
+        cells = [entry["name"].replace("-bad", ""), entry["split"], entry["saves"], str(len(entry["wall_ms"]))]
+        for key in ("wall_ms", "active_ms"):
+            bad, good = statistics.median(entry[key]), statistics.median(twin[key])
+            cells += [f"{bad / 1000:.1f}", f"{good / 1000:.1f}", f"{(bad - good) / 1000:.1f}",
+                      f"{max(noise(entry[key]), noise(twin[key])):.0%}" if len(entry[key]) > 1 else ""]
+        lines.append("| " + " | ".join(cells) + " |")
     return lines
 
 
@@ -342,7 +351,8 @@ def main() -> int:
     words = sys.argv[1:]
     entries = json.loads((HERE / "labels.json").read_text())
     if words and words[0] == "--table":
-        print("| pair | split | saves | bad s | good s | saved s | noise |\n|---|---|---|---|---|---|---|")
+        print("| pair | split | saves | runs | wall: bad s | good s | saved s | noise | active: bad s | good s | saved s | noise |")
+        print("|" + "---|" * 12)
         print("\n".join(table(entries)))
         return 0
     if words and words[0] == "--show":

@@ -140,7 +140,7 @@ def keep(log: Path, target: Path) -> None:
     subprocess.run(["zstd", "-19", "-qf", "-o", str(target)], input=text, check=True)
 
 
-def label(workload: kit.Workload, version: str, walls: list[int]) -> dict[str, Any]:
+def label(workload: kit.Workload, version: str, walls: list[int], actives: list[int]) -> dict[str, Any]:
     """What is said about one log."""
     return {
         "name": f"{workload.name}-{version}",
@@ -155,6 +155,7 @@ def label(workload: kit.Workload, version: str, walls: list[int]) -> dict[str, A
         "expect": list(workload.expect),
         "allow": list(workload.allow),
         "wall_ms": walls,
+        "active_ms": actives,
         "claims": dict(workload.claims),
         "notes": workload.notes,
     }
@@ -179,12 +180,17 @@ def make(group: list[kit.Workload], version: str, cache: Path, repeats: int | No
         prepare(workload, version, cache)
     for number in range(repeats or group[0].repeats):
         for workload in group:
-            runs[workload.name].append(once(workload, version, cache, number, reuse))
+            try:
+                run = once(workload, version, cache, number, reuse)
+            except RuntimeError as error:
+                print(f"{error}\n  again", file=sys.stderr, flush=True)  # clusters of many JVMs fail to start now and then
+                run = once(workload, version, cache, number, reuse)
+            runs[workload.name].append(run)
     bad = 0
     for workload in group:
         walls = [wall for wall, _ in runs[workload.name]]
         middle = statistics.median_low(walls)
-        entry = label(workload, version, walls)
+        entry = label(workload, version, walls, [check_labels.active_ms(log) for _, log in runs[workload.name]])
         keep(next(log for wall, log in runs[workload.name] if wall == middle), HERE / entry["log"])
         store([entry])
         problems = check_labels.problems(entry)
@@ -226,7 +232,8 @@ def main() -> int:
         for entry in known:
             base, version = entry["name"].rsplit("-", 1)
             if base in kit.RUNS:
-                store([label(kit.RUNS[base], version, entry["wall_ms"])])
+                store([label(kit.RUNS[base], version, entry["wall_ms"],
+                             entry.get("active_ms") or [check_labels.active_ms(HERE / entry["log"])])])
         return 0
     WORK.mkdir(parents=True, exist_ok=True)
     stage_scripts()

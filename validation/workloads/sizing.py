@@ -71,7 +71,7 @@ pair("part-aqe-coalesced", "part-coalesced", adaptive_single, versions=BOTH, bad
 pair("part-window-all", "part-window", running_total, versions=BOTH, bad={"partitioned": False}, good={"partitioned": True},
      conf={"spark.sql.shuffle.partitions": "16", "spark.sql.adaptive.coalescePartitions.enabled": "false"},
      expect=[expected("PLAN", "singlePartition", "the window's only task")], allow=["PART", "SHAPE", "SLOW", "UTIL"],
-     claims={"main.tasks": ("==1", "==16"), "plan.single-partition": (">=2", "<2"), "main.wall_s": (">=8", "<4")},
+     claims={"main.tasks": ("==1", "==16"), "plan.Window": ("==1", "==1"), "main.wall_s": (">=8", "<4")},
      notes="a total over everything; repaired by a total per shop, which is what was meant")
 pair("part-few-standalone", "part-few", few, cluster=standalone(4, 2), bad={"partitions": 2}, good={"partitions": 16},
      expect=[expected("SHAPE", "stageShape", "2 tasks on four executors: lowParallelism")], allow=["PART", "SLOW", "UTIL"],

@@ -52,8 +52,8 @@ def group_collect(spark: Any, hot: int) -> None:
 
 def null_keys(spark: Any, spread: bool) -> None:
     """An outer join sends every row without a key to one partition."""
-    key = "if(id < 7000, null, id % 4000)"
-    spark.range(0, 12000, 1, 8).selectExpr(f"{key} as k", "id as v", f"{noise('id', 4)} as payload").createOrReplaceTempView("facts")
+    key = "if(id < 8000, null, id % 4000)"
+    spark.range(0, 13000, 1, 8).selectExpr(f"{key} as k", "id as v", f"{noise('id', 4)} as payload").createOrReplaceTempView("facts")
     dimension(spark)
     on = "coalesce(f.k, -f.v) = d.k" if spread else "f.k = d.k"
     slowly(spark.sql(f"select * from facts f left join dim d on {on}"), 1, "max(length(payload))", "max(length(about))").collect()
@@ -128,7 +128,7 @@ pair("skew-group-collect", "skew-group", group_collect, conf=NO_COALESCE | {"spa
 pair("skew-null-keys", "skew-null", null_keys, conf=JOIN, bad={"spread": False}, good={"spread": True},
      expect=[expected("SKEW", "skew", "the outer join's stage: rows without a key")], allow=["STRAG", "SHAPE", "PART"],
      claims={"main.records_ratio": (">=7", "<2"), "main.time_ratio": (">=8", "<3")},
-     notes="58 % of the facts have no key; repaired by a key of its own for each of them")
+     notes="Three in five facts have no key; repaired by a key of its own for each of them")
 
 control("control-aqe-skew-split", aqe_split, family="control-hold-out",
         conf=JOIN | {"spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes": "1m",

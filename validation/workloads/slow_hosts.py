@@ -15,7 +15,7 @@ def one_slow_host(spark: Any, slow: bool) -> None:
     """One executor gets a fifth of the time: stopped and continued, as by a greedy neighbour."""
     from common import executor_pid
 
-    rows = spark.range(0, 16000, 1, 40).selectExpr("id % 40 as k", f"{nap(2)} as n")
+    rows = spark.range(0, 24000, 1, 24).selectExpr("id % 40 as k", f"{nap(2)} as n")
     done = threading.Event()
     pid = executor_pid(spark.sparkContext.applicationId, max(executors(spark), key=int))
     assert pid is not None
@@ -45,7 +45,7 @@ def one_slow_task(spark: Any, slow: bool) -> None:
 
 
 pair("straggler-slow-host", "straggler-host", one_slow_host, cluster=standalone(4, 2), versions=BOTH, bad={"slow": True}, good={"slow": False},
-     expect=[expected("HOST", "slowHost", "the stage of 40 tasks; one of four hosts")], allow=["STRAG", "SHAPE"],
+     expect=[expected("HOST", "slowHost", "the stage of 24 tasks; one of four hosts")], allow=["STRAG", "SHAPE"],
      claims={"main.slow_host_ratio": (">=2.5", "<1.6"), "main.records_ratio": ("<1.2", "<1.2"), "main.hosts": ("==4", "==4")},
      notes="SIGSTOP for 200 of 250 ms, so the tasks' CPU time stays normal")
 pair("straggler-one-task", "straggler-task", one_slow_task, versions=BOTH, bad={"slow": True}, good={"slow": False},

@@ -9,11 +9,11 @@ from kit import add_worker, executors, expected, local, nap, pair, standalone
 
 
 def work(spark: Any, wait_for: int = 0) -> None:
-    """48 tasks of half a second, started when `wait_for` executors are there."""
+    """72 tasks of half a second, started when `wait_for` executors are there."""
     from common import wait_until
 
     wait_until(lambda: len(executors(spark)) >= wait_for, 60)
-    spark.range(0, 4800, 1, 48).selectExpr(f"{nap(5)} as n").agg({"n": "sum"}).collect()
+    spark.range(0, 7200, 1, 72).selectExpr(f"{nap(5)} as n").agg({"n": "sum"}).collect()
 
 
 def two_jobs(spark: Any) -> None:
@@ -38,7 +38,7 @@ def near_data(spark: Any) -> None:
     """All cached blocks are on the first executor; the second one comes later and is empty."""
     from common import wait_until
 
-    rows = spark.range(0, 2400, 1, 24).cache()
+    rows = spark.range(0, 3600, 1, 36).cache()
     rows.count()
     add_worker(spark, 2, 2)
     wait_until(lambda: len(executors(spark)) == 2, 60)
@@ -52,7 +52,7 @@ pair("sched-late-executors", "sched-cold", work, bad_cluster=standalone(3, 2, la
      expect=[expected("COLD", "coldStart", "the first stage is submitted long before the first executor comes")], allow=["UTIL", "SCHED", "DRIVER"],
      claims={"app.first_executor_wait_s": (">=7", "<2"), "app.executors": ("==3", "==3")},
      notes="the cluster has no free worker for ten seconds")
-pair("sched-slow-ramp", "sched-cold", work, cluster=standalone(4, 2), conf=RAMP, good={"wait_for": 4},
+pair("sched-slow-ramp", "sched-ramp", work, cluster=standalone(4, 2), conf=RAMP, good={"wait_for": 4},
      bad_conf={"spark.dynamicAllocation.schedulerBacklogTimeout": "3s", "spark.dynamicAllocation.sustainedSchedulerBacklogTimeout": "4s"},
      good_conf={"spark.dynamicAllocation.initialExecutors": "4", "spark.dynamicAllocation.executorIdleTimeout": "60s"},
      expect=[expected("COLD", "coldStart", "executors come in steps while tasks wait")], allow=["SCHED", "UTIL", "CHRN", "CFG"], good_allow=["CFG"],
@@ -63,5 +63,5 @@ pair("sched-fifo-queue", "sched-queue", two_jobs, good_conf={"spark.scheduler.mo
      claims={"any.wait_s": (">=5", "<3")}, notes="FIFO against FAIR; the run takes as long, only the small job does not")
 pair("sched-locality-wait", "sched-locality", near_data, cluster=standalone(1, 2),
      bad_conf={"spark.locality.wait": "15s"}, good_conf={"spark.locality.wait": "0s"},
-     expect=[expected("SCHED", "schedulingWait", "24 tasks on one executor while the other is empty: locality wait")], allow=["UTIL", "LOCAL", "SHAPE", "CSTOR"],
-     good_allow=["LOCAL"], claims={"main.nonlocal_share": ("<0.2", ">=0.2"), "main.tasks": ("==24", "==24"), "app.executors": ("==2", "==2")})
+     expect=[expected("SCHED", "schedulingWait", "36 tasks on one executor while the other is empty: locality wait")], allow=["UTIL", "LOCAL", "SHAPE", "CSTOR"],
+     good_allow=["LOCAL"], claims={"main.nonlocal_share": ("<0.2", ">=0.2"), "main.tasks": ("==36", "==36"), "app.executors": ("==2", "==2")})

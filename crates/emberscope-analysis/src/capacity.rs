@@ -7,7 +7,6 @@ use crate::context::Context;
 use crate::detector::Threshold;
 use emberscope_log::columns::TaskColumn;
 use emberscope_model::intervals::merged;
-use emberscope_model::occupancy::occupancy;
 use emberscope_model::run::Executor;
 
 /// Core-time of a run, core-milliseconds.
@@ -47,7 +46,7 @@ pub fn capacity(ctx: &Context<'_>) -> Option<Capacity> {
 fn compute(ctx: &Context<'_>) -> Option<Capacity> {
     let allocated = ctx.allocated_core_ms.filter(|allocated| *allocated > 0)?;
     // The end of a task is seen a little after its slot is free, so that the sum may exceed what there was.
-    let occupied = occupancy(ctx.run).occupied_core_ms?.clamp(0, allocated);
+    let occupied = ctx.occupancy.occupied_core_ms?.clamp(0, allocated);
     let idle = allocated - occupied;
     let between = stage_gaps(ctx).iter().filter_map(|(from, to)| ctx.available_core_ms(*from, *to)).sum();
     let idle_between_stages = idle.min(between);

@@ -8,7 +8,7 @@ use crate::thresholds::Thresholds;
 use emberscope_log::columns::TaskColumn;
 use emberscope_model::accounting::scheduler_delays;
 use emberscope_model::intervals::union_ms;
-use emberscope_model::occupancy::{occupancy, task_cpus};
+use emberscope_model::occupancy::{Occupancy, occupancy, task_cpus};
 use emberscope_model::run::{Run, StageAttempt, StageStatus};
 use emberscope_model::sql::SqlExecution;
 use emberscope_model::stage_key::StageKey;
@@ -113,8 +113,8 @@ pub struct Context<'r> {
     pub is_local: bool,
     thresholds: &'r Thresholds,
     plans: PlanCache<'r>,
-    /// Fitted result lag by executor id, milliseconds (decision 29); only where it is not 0.
-    pub result_lag_ms: BTreeMap<String, i64>,
+    /// Executors, slots and their result lags (decision 29).
+    pub occupancy: Occupancy,
     /// When each executor (number of the string table) saw its first task end: until then its code is cold.
     warm_from: BTreeMap<u32, i64>,
     /// Filled by [`crate::capacity::capacity`], which several detectors ask.
@@ -143,7 +143,7 @@ impl<'r> Context<'r> {
                 .any(|executor| executor.id == "driver" && executor.cores.is_some()),
             thresholds,
             plans: PlanCache::default(),
-            result_lag_ms: occupancy(run).result_lag_ms,
+            occupancy: occupancy(run),
             warm_from: BTreeMap::new(),
             capacity: std::sync::OnceLock::new(),
         };

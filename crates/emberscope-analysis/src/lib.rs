@@ -5,6 +5,7 @@
 
 pub mod attribution;
 pub mod capacity;
+pub mod cause;
 pub mod config;
 pub mod context;
 pub mod detector;

@@ -15,6 +15,8 @@ pub enum Lever {
     AqeCoalesced,
     /// How files are cut: `spark.sql.files.maxPartitionBytes`.
     FileSplits,
+    /// Files that were read whole although they are larger than a split may be: their format or codec cannot be cut.
+    WholeFiles,
     /// The program: `repartition`, `coalesce`, slices, options of a source.
     Program,
 }
@@ -26,6 +28,7 @@ impl Lever {
             Lever::ShufflePartitions => "shuffle_partitions",
             Lever::AqeCoalesced => "aqe_coalesced",
             Lever::FileSplits => "file_splits",
+            Lever::WholeFiles => "whole_files",
             Lever::Program => "program",
         }
     }
@@ -56,7 +59,13 @@ pub fn lever(context: &Context<'_>, view: &StageView<'_>, plan: Option<&StagePla
             Lever::Program
         }
         Some(scan) if scan.contains("Scan") && sums.input_bytes > 0 && !scan.contains("JDBC") => {
-            Lever::FileSplits
+            let limit = context.conf_of_stage(view.digest).bytes("spark.sql.files.maxPartitionBytes");
+            let largest = view.useful().map(|task| task.input_bytes).max().unwrap_or(0);
+            // What is read beside the split itself (footers, the end of a record) is far less than half of it.
+            match limit {
+                Some(limit) if largest > limit + limit / 2 => Lever::WholeFiles,
+                _ => Lever::FileSplits,
+            }
         }
         _ => Lever::Program,
     }
@@ -122,6 +131,12 @@ let it merge less for this query, or repartition({tasks}) before the costly step
             let size = words::setting_size(per_task(sums.input_bytes));
             let changes = conf.propose("spark.sql.files.maxPartitionBytes", size).into_iter().collect();
             (format!("cut the input into about {tasks} splits"), changes)
+        }
+        Lever::WholeFiles => {
+            let text = format!(
+                "the files are read whole, so that no setting cuts them: write them in a format that can be split, or repartition({tasks}) right after reading"
+            );
+            (text, vec![Change::data("input files", "a format that can be split")])
         }
         Lever::Program => {
             let what = if is_more { "repartition" } else { "coalesce" };

@@ -14,6 +14,17 @@ pub fn duration(ms: i64) -> String {
     }
 }
 
+/// `4.2 core-seconds`, `12 core-minutes`, `3.4 core-hours`.
+pub fn core_time(core_ms: i64) -> String {
+    let core_ms = core_ms.max(0) as f64;
+    let number = |value: f64| if value < 9.95 { format!("{value:.1}") } else { format!("{value:.0}") };
+    match core_ms {
+        ..120_000.0 => format!("{} core-seconds", number(core_ms / 1e3)),
+        120_000.0..7_200_000.0 => format!("{} core-minutes", number(core_ms / 60e3)),
+        _ => format!("{} core-hours", number(core_ms / 3600e3)),
+    }
+}
+
 /// `512 B`, `3.4 MiB`, `1.2 GiB`.
 pub fn size(bytes: i64) -> String {
     const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];

@@ -31,42 +31,44 @@ impl<'a> RawStr<'a> {
         if self.escaped { None } else { std::str::from_utf8(self.bytes).ok() }
     }
 
-    /// Appends the unescaped text to `out`; `None` on a bad escape or bad UTF-8.
-    pub fn unescape_into(self, out: &mut String) -> Option<()> {
+    /// Appends the unescaped text to `out`; `None` on a bad escape. Whether it is UTF-8 is for the caller
+    /// to see, who can do so for many texts at once.
+    pub fn unescape_into(self, out: &mut Vec<u8>) -> Option<()> {
         if !self.escaped {
-            out.push_str(std::str::from_utf8(self.bytes).ok()?);
+            out.extend_from_slice(self.bytes);
             return Some(());
         }
         let mut rest = self.bytes;
         while let Some(slash) = memchr::memchr(b'\\', rest) {
-            out.push_str(std::str::from_utf8(&rest[..slash]).ok()?);
+            out.extend_from_slice(&rest[..slash]);
             let code = *rest.get(slash + 1)?;
             rest = &rest[slash + 2..];
             let plain = match code {
-                b'n' => '\n',
-                b't' => '\t',
-                b'r' => '\r',
-                b'b' => '\u{8}',
-                b'f' => '\u{c}',
-                b'"' | b'\\' | b'/' => char::from(code),
+                b'n' => b'\n',
+                b't' => b'\t',
+                b'r' => b'\r',
+                b'b' => 0x8,
+                b'f' => 0xc,
+                b'"' | b'\\' | b'/' => code,
                 b'u' => {
                     let (unescaped, used) = unicode_escape(rest)?;
                     rest = &rest[used..];
-                    unescaped
+                    out.extend_from_slice(unescaped.encode_utf8(&mut [0; 4]).as_bytes());
+                    continue;
                 }
                 _ => return None,
             };
             out.push(plain);
         }
-        out.push_str(std::str::from_utf8(rest).ok()?);
+        out.extend_from_slice(rest);
         Some(())
     }
 
-    /// The unescaped text.
+    /// The unescaped text; `None` on a bad escape or bad UTF-8.
     pub fn to_text(self) -> Option<String> {
-        let mut out = String::with_capacity(self.bytes.len());
+        let mut out = Vec::with_capacity(self.bytes.len());
         self.unescape_into(&mut out)?;
-        Some(out)
+        String::from_utf8(out).ok()
     }
 }
 

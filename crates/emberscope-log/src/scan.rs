@@ -46,7 +46,13 @@ pub fn scan<T: Send>(
 ) {
     let reader = Mutex::new(Reader::new(members, options));
     let merger = Merger {
-        state: Mutex::new(MergeState { next: 0, waiting: BTreeMap::new(), merge, stopped: false }),
+        state: Mutex::new(MergeState {
+            next: 0,
+            waiting: BTreeMap::new(),
+            is_merging: false,
+            stopped: false,
+        }),
+        merge: Mutex::new(merge),
         moved: Condvar::new(),
         most_waiting: 2 * options.threads + 2,
     };
@@ -86,15 +92,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-struct MergeState<T, M> {
+struct MergeState<T> {
     next: u64,
     waiting: BTreeMap<u64, T>,
-    merge: M,
+    /// Some thread is at it, and will look for more when it is done.
+    is_merging: bool,
     stopped: bool,
 }
 
 struct Merger<T, M> {
-    state: Mutex<MergeState<T, M>>,
+    state: Mutex<MergeState<T>>,
+    /// Apart from the state, so that results can be left while others are merged.
+    merge: Mutex<M>,
     moved: Condvar,
     most_waiting: usize,
 }
@@ -110,14 +119,25 @@ impl<T, M: FnMut(T)> Merger<T, M> {
         !state.stopped
     }
 
+    /// Leaves a result, and merges all whose turn it is unless another thread does.
     fn add(&self, seq: u64, result: T) {
         let mut state = lock(&self.state);
         state.waiting.insert(seq, result);
-        let state = &mut *state;
-        while let Some(result) = state.waiting.remove(&state.next) {
-            (state.merge)(result);
-            state.next += 1;
+        if state.is_merging {
+            return;
         }
+        state.is_merging = true;
+        let mut merge = lock(&self.merge);
+        loop {
+            let next = state.next;
+            let Some(result) = state.waiting.remove(&next) else { break };
+            state.next += 1;
+            drop(state);
+            self.moved.notify_all();
+            merge(result);
+            state = lock(&self.state);
+        }
+        state.is_merging = false;
         self.moved.notify_all();
     }
 }

@@ -1,10 +1,10 @@
 //! Useful work and all work: which task attempt of each partition counted, and why the others did not.
 
+use crate::distinct::Distinct;
 use crate::run::StageAttempt;
-use crate::tasks::{LostCause, RowSet, TaskChunk};
-use crate::trust::Trust;
+use crate::tasks::{LostCause, RowSet, TaskChunk, present};
 use emberscope_log::columns::{TaskColumn, TaskStatus};
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// An attempt that may count for its partition.
 #[derive(Clone, Copy, Debug)]
@@ -36,14 +36,14 @@ struct Rows {
     finish_ms: Vec<i64>,
     task_id: Vec<i64>,
     /// Indexes with a speculative copy and a success.
-    raced: HashSet<i64>,
+    raced: FxHashSet<i64>,
 }
 
 impl Rows {
     fn of(stage: &StageAttempt) -> Self {
         let status = stage.tasks.statuses();
         let index = partitions(stage);
-        let mut raced = HashSet::new();
+        let mut raced = FxHashSet::default();
         stage.tasks.for_each(TaskColumn::Speculative, |row, speculative| {
             if speculative != 0 {
                 raced.insert(index[row]);
@@ -51,7 +51,7 @@ impl Rows {
         });
         if !raced.is_empty() {
             let done = |status: &TaskStatus| matches!(status, TaskStatus::Success | TaskStatus::Resubmitted);
-            let succeeded: HashSet<i64> = status
+            let succeeded: FxHashSet<i64> = status
                 .iter()
                 .zip(&index)
                 .filter(|(status, _)| done(status))
@@ -69,32 +69,126 @@ impl Rows {
     }
 }
 
-/// Marks in every stage attempt the attempts that counted and the causes of the others.
+/// What one look at the rows of a stage attempt tells.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RowFacts {
+    /// Distinct indexes.
+    pub(crate) known: u64,
+    /// Distinct indexes with an end.
+    pub(crate) ended: u64,
+    /// The largest task id.
+    pub(crate) last_task_id: Option<i64>,
+    /// Attempts that finish before their launch.
+    pub(crate) reversed: u64,
+    /// Attempts whose parts are longer than the whole.
+    pub(crate) negative_delays: u64,
+    /// Every attempt succeeded, and each is the only one of its partition.
+    is_simple: bool,
+}
+
+/// Buffers for looking at rows, kept from stage to stage.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    columns: [Vec<i64>; LOOKED_AT.len()],
+    indexes: Distinct,
+    partitions: Distinct,
+}
+
+const LOOKED_AT: [TaskColumn; 9] = [
+    TaskColumn::Status,
+    TaskColumn::Index,
+    TaskColumn::PartitionId,
+    TaskColumn::LaunchTime,
+    TaskColumn::FinishTime,
+    TaskColumn::ExecutorRunTime,
+    TaskColumn::ExecutorDeserializeTime,
+    TaskColumn::ResultSerializationTime,
+    TaskColumn::GettingResultTime,
+];
+
+impl RowFacts {
+    /// Looks at all rows once, a chunk at a time; also fills the stage's first launch and last finish.
+    pub(crate) fn of(stage: &mut StageAttempt, scratch: &mut Scratch) -> Self {
+        let mut facts = RowFacts { is_simple: true, ..RowFacts::default() };
+        scratch.indexes.clear();
+        scratch.partitions.clear();
+        let mut running = Vec::new();
+        let (mut first_launch, mut last_finish) = (None, None);
+        for chunk in stage.tasks.chunks() {
+            chunk.gather(LOOKED_AT, &mut scratch.columns);
+            chunk.for_each(TaskColumn::TaskId, |_, id| facts.last_task_id = facts.last_task_id.max(Some(id)));
+            let [
+                statuses,
+                indexes,
+                partitions,
+                launches,
+                finishes,
+                runs,
+                deserializations,
+                serializations,
+                results,
+            ] = &scratch.columns;
+            for row in 0..chunk.rows() {
+                let status = stage.tasks.status_of(chunk.first_row() + row, statuses[row]);
+                // Without an index a task counts for itself.
+                let index = present(indexes[row]).unwrap_or(-1 - (chunk.first_row() + row) as i64);
+                if status == TaskStatus::Running {
+                    running.push(index);
+                } else {
+                    scratch.indexes.insert(index);
+                }
+                let partition = present(partitions[row]).filter(|partition| *partition >= 0);
+                let partition = partition.or(present(indexes[row])).unwrap_or(-1);
+                facts.is_simple &=
+                    status == TaskStatus::Success && partition >= 0 && scratch.partitions.insert(partition);
+                let (launch, finish) = (present(launches[row]), present(finishes[row]));
+                first_launch = match (first_launch, launch) {
+                    (Some(first), Some(launch)) => Some(launch.min(first)),
+                    (first, launch) => first.or(launch),
+                };
+                last_finish = last_finish.max(finish);
+                let Some(finish) = finish else { continue };
+                facts.reversed += u64::from(launch.is_some_and(|launch| finish < launch));
+                if let (Some(launch), Some(run)) = (launch, present(runs[row])) {
+                    let mut delay = finish - launch - run;
+                    delay -= present(deserializations[row]).unwrap_or(0);
+                    delay -= present(serializations[row]).unwrap_or(0);
+                    delay -= present(results[row]).map_or(0, |started| (finish - started).max(0));
+                    facts.negative_delays += u64::from(delay < 0);
+                }
+            }
+        }
+        facts.ended = scratch.indexes.len();
+        running.into_iter().for_each(|index| {
+            scratch.indexes.insert(index);
+        });
+        facts.known = scratch.indexes.len();
+        (stage.first_launch_ms, stage.last_finish_ms) = (first_launch, last_finish);
+        facts
+    }
+}
+
+/// Marks in all attempts of one stage, oldest first, the task attempts that counted and the causes of the
+/// others; gives the number of partitions of which none counted.
 ///
-/// For each partition of a stage the candidates are the successes that were not resubmitted.
-/// Within a stage attempt the first by (finish, task id) counts; across attempts the newest.
-pub(crate) fn assign_useful(stages: &mut [StageAttempt], trust: &mut Trust) {
-    let mut uncovered = 0u64;
-    let mut start = 0;
-    while start < stages.len() {
-        let id = stages[start].id;
-        let end = start + stages[start..].partition_point(|stage| stage.id == id);
-        uncovered += assign_stage(&mut stages[start..end]);
-        start = end;
+/// For each partition the candidates are the successes that were not resubmitted. Within a stage attempt
+/// the first by (finish, task id) counts; across attempts the newest.
+pub(crate) fn assign_useful(attempts: &mut [StageAttempt], facts: &[RowFacts]) -> u64 {
+    match (attempts, facts) {
+        ([only], [facts]) if facts.is_simple => {
+            only.tasks.useful = RowSet::first(only.tasks.rows());
+            0
+        }
+        (attempts, _) => assign_stage(attempts),
     }
-    if uncovered > 0 {
-        let partitions = if uncovered == 1 { "partition has" } else { "partitions have" };
-        trust.notes.push(format!("{uncovered} {partitions} no attempt whose output counted"));
-    }
-    count_clamped(stages, trust);
 }
 
 /// Handles all attempts of one stage, oldest first; gives the number of partitions without a winner.
 fn assign_stage(attempts: &mut [StageAttempt]) -> u64 {
     let rows: Vec<Rows> = attempts.iter().map(Rows::of).collect();
-    let mut winners: HashMap<i64, Candidate> = HashMap::new();
+    let mut winners: FxHashMap<i64, Candidate> = FxHashMap::default();
     // The newest attempt in which each partition was tried at all.
-    let mut last_try: HashMap<i64, usize> = HashMap::new();
+    let mut last_try: FxHashMap<i64, usize> = FxHashMap::default();
     for (stage, facts) in rows.iter().enumerate() {
         for (row, status) in facts.status.iter().enumerate() {
             let index = partition_of(facts, row);
@@ -129,7 +223,7 @@ fn assign_stage(attempts: &mut [StageAttempt]) -> u64 {
         attempts[stage].tasks.lost = lost;
     }
     // A partition whose attempts still run is not lost, only not done.
-    let still_running: HashSet<i64> = rows
+    let still_running: FxHashSet<i64> = rows
         .iter()
         .flat_map(|facts| {
             facts
@@ -171,21 +265,6 @@ fn cause(
         }
         _ => LostCause::Failed,
     }
-}
-
-/// Counts values that cannot be as the log has them, so that the clamping is told.
-fn count_clamped(stages: &[StageAttempt], trust: &mut Trust) {
-    let (mut reversed, mut negative_delays) = (0, 0);
-    for stage in stages {
-        let delays = scheduler_delays(stage);
-        negative_delays += delays.iter().flatten().filter(|delay| **delay < 0).count() as u64;
-        let launch = stage.tasks.column_or(TaskColumn::LaunchTime, i64::MIN);
-        stage.tasks.for_each(TaskColumn::FinishTime, |row, finish| {
-            reversed += u64::from(finish < launch[row]);
-        });
-    }
-    trust.clamp("task duration_ms", reversed);
-    trust.clamp("scheduler_delay_ms", negative_delays);
 }
 
 /// Scheduler delay of every attempt of a stage, before clamping; see [`chunk_scheduler_delays`].

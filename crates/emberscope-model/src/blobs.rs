@@ -30,19 +30,82 @@ impl BlobRef {
     pub fn is_empty(self) -> bool {
         self.len == 0
     }
+
+    /// The place in the store of a pack's blob.
+    pub(crate) fn moved(self, to: Moved) -> Self {
+        BlobRef { chunk: self.chunk + to.chunk, start: self.start + to.start, len: self.len }
+    }
+}
+
+/// Blobs on their way into a store, compressed where they are many.
+#[derive(Debug, Default)]
+pub(crate) struct BlobPack {
+    /// Compressed chunks.
+    chunks: Vec<Vec<u8>>,
+    /// The last chunk, plain.
+    open: Vec<u8>,
+}
+
+/// Fewer plain bytes than these are left to the store, which compresses those of several blocks together.
+const PACKED_BYTES: usize = 64 << 10;
+
+impl BlobPack {
+    /// Keeps a blob.
+    pub(crate) fn put(&mut self, blob: &[u8]) -> BlobRef {
+        if !self.open.is_empty() && self.open.len() + blob.len() > CHUNK_BYTES {
+            self.seal();
+        }
+        let chunk = self.chunks.len() as u32;
+        append(&mut self.open, chunk, blob)
+    }
+
+    fn seal(&mut self) {
+        self.chunks.push(lz4_flex::block::compress_prepend_size(&self.open));
+        self.open.clear();
+    }
+
+    /// Compresses what is left if it is worth it.
+    pub(crate) fn finish(&mut self) {
+        if !self.chunks.is_empty() || self.open.len() >= PACKED_BYTES {
+            self.seal();
+            self.open = Vec::new();
+        }
+    }
+}
+
+fn append(open: &mut Vec<u8>, chunk: u32, blob: &[u8]) -> BlobRef {
+    let len = u32::try_from(blob.len()).unwrap_or(u32::MAX);
+    let place = BlobRef { chunk, start: open.len() as u32, len };
+    open.extend_from_slice(&blob[..len as usize]);
+    place
+}
+
+/// Where the first blob of a pack came to be in a store.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moved {
+    chunk: u32,
+    start: u32,
 }
 
 #[derive(Clone, Debug)]
 enum Chunk {
+    /// It is being filled.
+    Open,
     Memory(Arc<[u8]>),
-    Spilled { offset: u64, len: u32 },
+    Spilled {
+        offset: u64,
+        len: u32,
+    },
 }
 
 /// A store of blobs. Cloning shares everything that is compressed.
 #[derive(Clone, Debug, Default)]
 pub struct BlobStore {
     chunks: Vec<Chunk>,
+    /// The open chunk's plain bytes; empty while there is none.
     open: Vec<u8>,
+    /// Its number.
+    open_chunk: u32,
     memory_bytes: usize,
     spill: Option<Arc<Mutex<File>>>,
     last_read: LastRead,
@@ -60,35 +123,52 @@ impl Clone for LastRead {
 }
 
 impl BlobStore {
+    /// Takes a pack; its places move.
+    pub(crate) fn take(&mut self, pack: BlobPack) -> Moved {
+        if pack.chunks.is_empty() {
+            // Also when it is empty: nothing will ask for a place then, or for an empty one.
+            let place = self.put(&pack.open);
+            return Moved { chunk: place.chunk, start: place.start };
+        }
+        let chunk = self.chunks.len() as u32;
+        for compressed in pack.chunks {
+            let kept = self.keep(compressed);
+            self.chunks.push(kept);
+        }
+        Moved { chunk, start: 0 }
+    }
+
     /// Keeps a blob.
-    pub fn put(&mut self, blob: &[u8]) -> BlobRef {
+    fn put(&mut self, blob: &[u8]) -> BlobRef {
         if !self.open.is_empty() && self.open.len() + blob.len() > CHUNK_BYTES {
             self.seal();
         }
-        let place = BlobRef {
-            chunk: self.chunks.len() as u32,
-            start: self.open.len() as u32,
-            len: u32::try_from(blob.len()).unwrap_or(u32::MAX),
-        };
-        self.open.extend_from_slice(&blob[..place.len()]);
-        place
+        if self.open.is_empty() && !blob.is_empty() {
+            self.open_chunk = self.chunks.len() as u32;
+            self.chunks.push(Chunk::Open);
+        }
+        append(&mut self.open, self.open_chunk, blob)
     }
 
     fn seal(&mut self) {
         let compressed = lz4_flex::block::compress_prepend_size(&self.open);
         // A chunk made large by one blob gives its memory back.
         self.open = Vec::new();
-        let chunk = if self.memory_bytes + compressed.len() <= MEMORY_BYTES {
-            self.memory_bytes += compressed.len();
-            Chunk::Memory(compressed.into())
-        } else {
+        let sealed = self.keep(compressed);
+        if let Some(chunk) = self.chunks.get_mut(self.open_chunk as usize) {
+            *chunk = sealed;
+        }
+    }
+
+    fn keep(&mut self, compressed: Vec<u8>) -> Chunk {
+        if self.memory_bytes + compressed.len() > MEMORY_BYTES
             // Without room on disk for temporary files, memory has to do.
-            match self.append_to_spill(&compressed) {
-                Ok(offset) => Chunk::Spilled { offset, len: compressed.len() as u32 },
-                Err(_) => Chunk::Memory(compressed.into()),
-            }
-        };
-        self.chunks.push(chunk);
+            && let Ok(offset) = self.append_to_spill(&compressed)
+        {
+            return Chunk::Spilled { offset, len: compressed.len() as u32 };
+        }
+        self.memory_bytes += compressed.len();
+        Chunk::Memory(compressed.into())
     }
 
     fn append_to_spill(&mut self, bytes: &[u8]) -> io::Result<u64> {
@@ -108,7 +188,10 @@ impl BlobStore {
             let range = place.start as usize..place.start as usize + place.len();
             plain.get(range).map(<[u8]>::to_vec).ok_or_else(|| io::Error::other("no such blob"))
         };
-        let Some(chunk) = self.chunks.get(place.chunk as usize) else { return cut(&self.open) };
+        if place.is_empty() {
+            return Ok(Vec::new());
+        }
+        let chunk = self.chunks.get(place.chunk as usize).ok_or_else(|| io::Error::other("no such chunk"))?;
         let mut last_read = self.last_read.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((number, plain)) = &*last_read
             && *number == place.chunk
@@ -116,6 +199,7 @@ impl BlobStore {
             return cut(plain);
         }
         let plain: Arc<[u8]> = match chunk {
+            Chunk::Open => return cut(&self.open),
             Chunk::Memory(compressed) => decompress(compressed)?,
             Chunk::Spilled { offset, len } => decompress(&self.read_spilled(*offset, *len)?)?,
         };
@@ -167,6 +251,19 @@ mod tests {
         }
         let large = store.put(&vec![7; 3 << 20]);
         assert_eq!(store.get(large).unwrap().len(), 3 << 20);
+        let mut pack = BlobPack::default();
+        let packed: Vec<BlobRef> = (0..7).map(|n| pack.put(&blob(n))).collect();
+        pack.finish();
+        let mut small = BlobPack::default();
+        let smalls: Vec<BlobRef> = (0..3).map(|n| small.put(&[n; 9])).collect();
+        small.finish();
+        let (to, smalls_to) = (store.take(pack), store.take(small));
+        for (n, place) in packed.iter().enumerate() {
+            assert_eq!(store.get(place.moved(to)).unwrap(), blob(n as u64), "{n}");
+        }
+        for (n, place) in smalls.iter().enumerate() {
+            assert_eq!(store.get(place.moved(smalls_to)).unwrap(), [n as u8; 9], "{n}");
+        }
         let empty = store.put(b"");
         assert!(store.get(empty).unwrap().is_empty());
     }

@@ -1,6 +1,6 @@
 //! From a source to a run.
 
-use crate::builder::RunBuilder;
+use crate::builder::{PreparedBlock, RunBuilder};
 use crate::run::Run;
 use emberscope_log::block::{ParseOptions, parse_block};
 use emberscope_log::scan::{ScanOptions, scan};
@@ -13,13 +13,13 @@ pub fn load(
     parse_options: ParseOptions,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Run {
-    let mut builder = RunBuilder::new(source);
+    let mut builder = RunBuilder::new(source).with_threads(scan_options.threads);
     scan(
         &source.members,
         scan_options,
         progress,
-        |block| parse_block(block, parse_options),
-        |block| builder.add(block),
+        |block| PreparedBlock::new(parse_block(block, parse_options)),
+        |block| builder.add_prepared(block),
     );
     builder.finish()
 }

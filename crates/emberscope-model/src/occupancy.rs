@@ -6,6 +6,7 @@
 
 use crate::intervals::peak_overlap;
 use crate::run::{Run, StageAttempt};
+use crate::tasks::present;
 use emberscope_log::columns::{TaskColumn, TaskStatus};
 use std::collections::{BTreeMap, HashMap};
 
@@ -35,8 +36,15 @@ struct Held {
     cpus: f64,
 }
 
-/// Computes executors and slots.
+/// Executors and slots of a run.
 pub fn occupancy(run: &Run) -> Occupancy {
+    let mut held = HeldSlots::default();
+    run.stages.iter().for_each(|stage| held.add(run, stage));
+    occupancy_of(run, vec![held])
+}
+
+/// Computes executors and slots from the tasks of all stages.
+pub(crate) fn occupancy_of(run: &Run, held: Vec<HeldSlots>) -> Occupancy {
     let run_end = run.application.end_ms.unwrap_or(i64::MAX);
     let lifetimes: Vec<(i64, i64)> = run.executors.iter().filter_map(|one| one.lifetime(run_end)).collect();
     let allocated: Vec<i64> = run
@@ -59,7 +67,7 @@ pub fn occupancy(run: &Run) -> Occupancy {
     let mut occupied = None;
     let cores: HashMap<&str, u32> =
         run.executors.iter().filter_map(|executor| Some((executor.id.as_str(), executor.cores?))).collect();
-    for (executor_id, held) in held_slots(run) {
+    for (executor_id, held) in by_executor(run, held) {
         let lag = cores.get(executor_id.as_str()).map_or(0, |cores| fit_lag(*cores, &held));
         let held_ms: f64 = held
             .iter()
@@ -74,36 +82,65 @@ pub fn occupancy(run: &Run) -> Occupancy {
     result
 }
 
-/// The finished tasks of every executor.
-fn held_slots(run: &Run) -> BTreeMap<String, Vec<Held>> {
-    let mut by_executor: Vec<Vec<Held>> = vec![Vec::new(); run.strings.len()];
-    for stage in &run.stages {
+/// The finished tasks of every executor, by its number in the string table.
+#[derive(Debug, Default)]
+pub(crate) struct HeldSlots {
+    by_executor: Vec<Vec<Held>>,
+    columns: [Vec<i64>; COLUMNS.len()],
+}
+
+const COLUMNS: [TaskColumn; 7] = [
+    TaskColumn::Status,
+    TaskColumn::LaunchTime,
+    TaskColumn::FinishTime,
+    TaskColumn::GettingResultTime,
+    TaskColumn::Executor,
+    TaskColumn::ExecutorDeserializeTime,
+    TaskColumn::ExecutorRunTime,
+];
+
+impl HeldSlots {
+    /// Adds the tasks of a stage attempt.
+    pub(crate) fn add(&mut self, run: &Run, stage: &StageAttempt) {
         let cpus = task_cpus(run, stage);
-        let launch = stage.tasks.column(TaskColumn::LaunchTime);
-        let executor = stage.tasks.column(TaskColumn::Executor);
-        let getting_result = stage.tasks.column(TaskColumn::GettingResultTime);
-        let statuses = stage.tasks.statuses();
-        let mut worked = stage.tasks.column_or(TaskColumn::ExecutorDeserializeTime, 0);
-        stage.tasks.for_each(TaskColumn::ExecutorRunTime, |row, run| worked[row] += run);
-        stage.tasks.for_each(TaskColumn::FinishTime, |row, finish| {
-            let (Some(launch), Some(executor)) = (launch[row], executor[row]) else { return };
-            if statuses[row] == TaskStatus::Running {
-                return;
-            }
-            let free_ms = getting_result[row].unwrap_or(finish).clamp(launch.min(finish), finish.max(launch));
-            if let Some(held) = by_executor.get_mut(executor as usize) {
+        for chunk in stage.tasks.chunks() {
+            chunk.gather(COLUMNS, &mut self.columns);
+            let [statuses, launches, finishes, results, executors, deserializations, runs] = &self.columns;
+            for row in 0..chunk.rows() {
+                let (Some(finish), Some(launch)) = (present(finishes[row]), present(launches[row])) else {
+                    continue;
+                };
+                let Some(executor) = present(executors[row]).and_then(|id| usize::try_from(id).ok()) else {
+                    continue;
+                };
+                let status = stage.tasks.status_of(chunk.first_row() + row, statuses[row]);
+                if status == TaskStatus::Running || executor >= run.strings.len() {
+                    continue;
+                }
+                let free_ms =
+                    present(results[row]).unwrap_or(finish).clamp(launch.min(finish), finish.max(launch));
                 let free_ms = free_ms.max(launch);
-                let worked_ms = (launch + worked[row]).min(free_ms);
-                held.push(Held { launch_ms: launch, free_ms, worked_ms, cpus });
+                let worked = present(deserializations[row]).unwrap_or(0) + present(runs[row]).unwrap_or(0);
+                if self.by_executor.len() <= executor {
+                    self.by_executor.resize_with(executor + 1, Vec::new);
+                }
+                let worked_ms = (launch + worked).min(free_ms);
+                self.by_executor[executor].push(Held { launch_ms: launch, free_ms, worked_ms, cpus });
             }
-        });
+        }
     }
-    by_executor
-        .into_iter()
-        .enumerate()
-        .filter(|(_, held)| !held.is_empty())
-        .map(|(id, held)| (run.strings.text(id as u32).to_owned(), held))
-        .collect()
+}
+
+/// The tasks of every executor, by its name.
+fn by_executor(run: &Run, parts: Vec<HeldSlots>) -> BTreeMap<String, Vec<Held>> {
+    let mut found: BTreeMap<String, Vec<Held>> = BTreeMap::new();
+    for part in parts {
+        for (number, held) in part.by_executor.into_iter().enumerate().filter(|(_, held)| !held.is_empty()) {
+            let of_executor = found.entry(run.strings.text(number as u32).to_owned()).or_default();
+            if of_executor.is_empty() { *of_executor = held } else { of_executor.extend(held) }
+        }
+    }
+    found
 }
 
 /// The smallest lag with which at most as many tasks hold a slot as there are slots: with launches and
@@ -117,8 +154,9 @@ fn fit_lag(cores: u32, held: &[Held]) -> i64 {
     let slots = (f64::from(cores) / cpus).floor().max(1.0) as usize;
     let mut launches: Vec<i64> = held.iter().map(|task| task.launch_ms).collect();
     let mut ends: Vec<i64> = held.iter().map(|task| task.free_ms).collect();
-    launches.sort_unstable();
-    ends.sort_unstable();
+    // Nearly in order already, of which only the stable sort makes use.
+    launches.sort();
+    ends.sort();
     launches.iter().skip(slots).zip(&ends).map(|(launch, end)| (end - launch).max(0)).max().unwrap_or(0)
 }
 

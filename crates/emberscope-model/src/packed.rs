@@ -122,8 +122,8 @@ impl ChunkWriter {
 }
 
 /// A column found in a chunk.
-struct ColumnView<'a> {
-    key: u32,
+pub(crate) struct ColumnView<'a> {
+    pub(crate) key: u32,
     bitmap: Option<&'a [u8]>,
     base: i64,
     width: u32,
@@ -152,7 +152,7 @@ impl ColumnView<'_> {
         self.base.wrapping_add(value as i64)
     }
 
-    fn for_each(&self, rows: usize, mut each: impl FnMut(usize, i64)) {
+    pub(crate) fn for_each(&self, rows: usize, mut each: impl FnMut(usize, i64)) {
         match self.bitmap {
             None => (0..rows).for_each(|row| each(row, self.value(row))),
             Some(bitmap) => {
@@ -179,7 +179,7 @@ impl PackedChunk {
         self.bytes.len() + size_of::<Self>()
     }
 
-    fn columns(&self) -> impl Iterator<Item = ColumnView<'_>> {
+    pub(crate) fn columns(&self) -> impl Iterator<Item = ColumnView<'_>> {
         let bytes = &self.bytes[..];
         let end = bytes.len() - PADDING;
         let bitmap_len = self.rows().div_ceil(8);
@@ -215,15 +215,38 @@ impl PackedChunk {
         }
     }
 
-    /// Calls `each` with key, number of values and their sum, for every column.
-    pub fn for_each_sum(&self, mut each: impl FnMut(u32, usize, i64)) {
-        for column in self.columns() {
+    /// Calls `each` with key and sum of every column below `end`.
+    pub fn for_each_sum_below(&self, end: u32, mut each: impl FnMut(u32, i64)) {
+        for column in self.columns().filter(|column| column.key < end) {
             let sum = if column.width == 0 {
                 column.base.wrapping_mul(column.n_values as i64)
             } else {
                 (0..column.n_values).fold(0i64, |sum, position| sum.wrapping_add(column.value(position)))
             };
-            each(column.key, column.n_values, sum);
+            each(column.key, sum);
+        }
+    }
+
+    /// Calls `each` with key, row and value for every column below `end`.
+    pub fn for_each_below(&self, end: u32, mut each: impl FnMut(u32, usize, i64)) {
+        for column in self.columns().filter(|column| column.key < end) {
+            column.for_each(self.rows(), |row, value| each(column.key, row, value));
+        }
+    }
+
+    /// Keys below `end` of columns that have another value than 0.
+    pub fn nonzero_below(&self, end: u32) -> impl Iterator<Item = u32> {
+        let others = |column: &ColumnView<'_>| column.base != 0 || column.width > 0;
+        self.columns().filter(others).map(|column| column.key).filter(move |key| *key < end)
+    }
+
+    /// Writes the values of several columns, which are as long as the chunk, in one pass.
+    pub fn gather<const N: usize>(&self, keys: [u32; N], values: &mut [Vec<i64>; N]) {
+        for column in self.columns() {
+            if let Some(nth) = keys.iter().position(|key| *key == column.key) {
+                let values = &mut values[nth][..self.rows()];
+                column.for_each(values.len(), |row, value| values[row] = value);
+            }
         }
     }
 }
@@ -269,13 +292,19 @@ mod tests {
             }
             let chunk = writer.finish();
             let mut sums = std::collections::BTreeMap::new();
-            chunk.for_each_sum(|key, n, sum| { sums.insert(key, (n, sum)); });
+            let mut gathered = [(); 3].map(|()| vec![-1; rows]);
+            chunk.for_each_sum_below(u32::MAX, |key, sum| { sums.insert(key, sum); });
+            chunk.gather([0, 60, 61], &mut gathered);
             for (key, column) in columns.iter().enumerate() {
                 let expected: Vec<(usize, i64)> =
                     column.iter().enumerate().filter_map(|(row, value)| Some((row, (*value)?))).collect();
                 let total = expected.iter().fold(0i64, |sum, (_, value)| sum.wrapping_add(*value));
-                prop_assert_eq!(sums.get(&(key as u32 * 60)).copied().unwrap_or((0, 0)), (expected.len(), total));
+                prop_assert_eq!(sums.get(&(key as u32 * 60)).copied(), (!expected.is_empty()).then_some(total));
                 prop_assert_eq!(read(&chunk, key as u32 * 60), expected);
+                if let Some(gathered) = gathered[..2].get(key) {
+                    let values: Vec<i64> = column.iter().map(|value| value.unwrap_or(-1)).collect();
+                    prop_assert_eq!(gathered, &values);
+                }
             }
         }
     }

@@ -78,9 +78,56 @@ pub struct SqlExecution {
     pub driver_updates: Vec<(u64, i64)>,
     /// Metrics announced after planning.
     pub late_metrics: Vec<LateMetric>,
+    /// While it is collected: the accumulators of all its plans' metrics.
+    pub(crate) metric_ids: IdRanges,
+}
+
+/// A set of ids, which mostly follow each other, as sorted ranges.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct IdRanges(Vec<(u64, u64)>);
+
+impl FromIterator<u64> for IdRanges {
+    fn from_iter<I: IntoIterator<Item = u64>>(ids: I) -> Self {
+        let mut ranges = IdRanges(ids.into_iter().map(|id| (id, id)).collect());
+        ranges.join();
+        ranges
+    }
+}
+
+impl IdRanges {
+    pub(crate) fn extend(&mut self, more: IdRanges) {
+        self.0.extend(more.0);
+        self.join();
+    }
+
+    fn join(&mut self) {
+        self.0.sort_unstable();
+        let mut joined: Vec<(u64, u64)> = Vec::new();
+        for (first, last) in &self.0 {
+            match joined.last_mut() {
+                Some((_, end)) if *first <= end.saturating_add(1) => *end = (*last).max(*end),
+                _ => joined.push((*first, *last)),
+            }
+        }
+        joined.shrink_to_fit();
+        self.0 = joined;
+    }
+
+    pub(crate) fn contains(&self, id: u64) -> bool {
+        let after = self.0.partition_point(|(first, _)| *first <= id);
+        after > 0 && id <= self.0[after - 1].1
+    }
 }
 
 impl SqlExecution {
+    /// Gives back what only collecting needed; says how many driver-side updates belong to no plan.
+    pub(crate) fn forget_metric_ids(&mut self) -> u64 {
+        let ids = std::mem::take(&mut self.metric_ids);
+        let is_known =
+            |id: u64| ids.contains(id) || self.late_metrics.iter().any(|metric| metric.accumulator_id == id);
+        self.driver_updates.iter().filter(|(id, _)| !is_known(*id)).count() as u64
+    }
+
     /// Whether no other execution contains it.
     pub fn is_root(&self) -> bool {
         self.root_id.is_none_or(|root| root == self.id)
@@ -109,6 +156,9 @@ pub struct SqlMetric {
     /// Tasks and driver together; `None` = never updated.
     pub total: Option<i64>,
 }
+
+/// Totals of metrics by accumulator; those that were never updated are left out.
+pub type MetricTotals = FxHashMap<u64, i64>;
 
 /// How a node was tied to stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,9 +220,9 @@ impl Run {
         let mut values: BTreeMap<u64, Vec<StageValues>> = BTreeMap::new();
         for stage in self.stages_of_sql(execution) {
             let key = (stage.id, stage.attempt);
-            stage.tasks.for_each_accumulator(|id, row, value| {
-                let Some(kind) = kinds.get(&id) else { return };
-                if !stage.tasks.useful().contains(row) || is_never_updated(*kind, value) {
+            let wants = |id: u64| kinds.get(&id).copied();
+            stage.tasks.for_each_useful_update(wants, |id, kind, value| {
+                if is_never_updated(kind, value) {
                     return;
                 }
                 let by_stage = values.entry(id).or_default();
@@ -196,13 +246,43 @@ impl Run {
                 let driver = Distribution::of(driver.remove(id).unwrap_or_default());
                 let total = match (tasks.sum(), driver.sum()) {
                     (None, None) => None,
-                    (tasks, driver) => Some(tasks.unwrap_or(0) + driver.unwrap_or(0)),
+                    (tasks, driver) => Some(tasks.unwrap_or(0).saturating_add(driver.unwrap_or(0))),
                 };
                 let by_stage =
                     by_stage.into_iter().map(|(stage, values)| (stage, Distribution::of(values))).collect();
                 (*id, SqlMetric { accumulator_id: *id, tasks, by_stage, driver, total })
             })
             .collect()
+    }
+
+    /// Totals of the metrics that `tree`, the plan that ran, names: of [`Run::sql_metrics`] only these, and
+    /// without holding the values.
+    pub fn metric_totals(&self, execution: &SqlExecution, tree: &PlanTree) -> MetricTotals {
+        let mut kinds: FxHashMap<u64, MetricKind> =
+            tree.metrics.iter().map(|metric| (metric.accumulator_id, metric.kind)).collect();
+        kinds.extend(execution.late_metrics.iter().map(|metric| (metric.accumulator_id, metric.kind)));
+        let mut of_tasks: FxHashMap<u64, i64> = FxHashMap::default();
+        for stage in self.stages_of_sql(execution) {
+            let wants = |id: u64| kinds.get(&id).copied();
+            stage.tasks.for_each_useful_update(wants, |id, kind, value| {
+                if !is_never_updated(kind, value) {
+                    let sum = of_tasks.entry(id).or_default();
+                    *sum = sum.saturating_add(value);
+                }
+            });
+        }
+        let mut of_driver: FxHashMap<u64, i64> = FxHashMap::default();
+        for (id, value) in &execution.driver_updates {
+            if kinds.get(id).is_some_and(|kind| !is_never_updated(*kind, *value)) {
+                let sum = of_driver.entry(*id).or_default();
+                *sum = sum.saturating_add(*value);
+            }
+        }
+        for (id, value) in of_driver {
+            let sum = of_tasks.entry(id).or_default();
+            *sum = sum.saturating_add(value);
+        }
+        of_tasks
     }
 
     /// The kind of every accumulator that any version of the plan names.
@@ -277,5 +357,20 @@ fn map_by_neighbours(tree: &PlanTree, nodes: &mut [NodeStages]) {
             nodes[index].stages = nodes[parent].stages.clone();
             nodes[index].method = Some(MappingMethod::Neighbours);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_as_ranges() {
+        let mut ids: IdRanges = [5, 3, 4, 9, u64::MAX, 4].into_iter().collect();
+        assert_eq!(ids.0, [(3, 5), (9, 9), (u64::MAX, u64::MAX)]);
+        ids.extend([6, 8, 0].into_iter().collect());
+        assert_eq!(ids.0, [(0, 0), (3, 6), (8, 9), (u64::MAX, u64::MAX)]);
+        assert!([0, 3, 6, 9, u64::MAX].iter().all(|id| ids.contains(*id)));
+        assert!(![1, 2, 7, 10].iter().any(|id| ids.contains(*id)));
     }
 }

@@ -76,7 +76,7 @@ impl Storage {
         let Some(id) = info.id.small_id() else { return };
         self.rdds.entry(id).or_insert_with(|| Rdd {
             name: strings.intern(&info.name),
-            scope: info.scope_name().map(|scope| strings.intern(&scope)),
+            scope: info.operator.as_deref().map(|operator| strings.intern(operator)),
             parent_ids: info.parent_ids.as_slice().into(),
             num_partitions: info.num_partitions.small_id().unwrap_or(0),
         });

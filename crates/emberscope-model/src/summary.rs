@@ -2,16 +2,17 @@
 //!
 //! Field names are a contract; adding is free, renaming is not.
 
-use crate::accounting;
+use crate::distinct::Distinct;
 use crate::intervals::union_ms;
-use crate::occupancy::occupancy;
-use crate::run::{ApplicationStatus, JobStatus, Run};
-use crate::tasks::LostCause;
+use crate::occupancy::{HeldSlots, occupancy_of};
+use crate::parallel;
+use crate::run::{ApplicationStatus, JobStatus, Run, StageAttempt};
+use crate::tasks::{LostCause, TaskSums as Sums, present};
 use crate::trust::Trust;
 use emberscope_log::columns::{N_TASK_COLUMNS, TaskColumn, TaskStatus};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Version of the JSON shape.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -167,8 +168,6 @@ pub struct ExecutorTotals {
     pub busy_core_ms: Option<i64>,
 }
 
-type Sums = [Option<i64>; N_TASK_COLUMNS];
-
 fn add(sums: &mut Sums, more: &Sums) {
     for (sum, more) in sums.iter_mut().zip(more) {
         if let Some(more) = more {
@@ -214,84 +213,125 @@ impl Work {
     }
 }
 
-/// Sums of all attempts and of the lost ones.
-struct WorkSums {
+/// What the tasks of some stages add up to.
+struct Tasks {
     all: Sums,
     useful: Sums,
     lost: Lost,
+    counts: TaskCounts,
+    held: HeldSlots,
+    columns: [Vec<i64>; COUNTED.len()],
 }
 
-fn work_sums(run: &Run) -> WorkSums {
-    let mut sums =
-        WorkSums { all: [None; N_TASK_COLUMNS], useful: [None; N_TASK_COLUMNS], lost: Lost::default() };
-    for cause in LostCause::ALL {
-        sums.lost.by_cause.insert(cause.name(), 0);
-    }
-    for stage in &run.stages {
-        let all = stage.tasks.sums();
-        add(&mut sums.all, &all);
-        if stage.tasks.lost().is_empty() {
-            // Every measured attempt counted: no need to look at rows.
-            add(&mut sums.useful, &all);
-            continue;
+const COUNTED: [TaskColumn; 4] =
+    [TaskColumn::Status, TaskColumn::Index, TaskColumn::PartitionId, TaskColumn::Speculative];
+
+impl Tasks {
+    fn new() -> Self {
+        let by_cause = LostCause::ALL.into_iter().map(|cause| (cause.name(), 0)).collect();
+        Tasks {
+            all: [None; N_TASK_COLUMNS],
+            useful: [None; N_TASK_COLUMNS],
+            lost: Lost { by_cause, ..Lost::default() },
+            counts: TaskCounts::default(),
+            held: HeldSlots::default(),
+            columns: Default::default(),
         }
-        let mut useful = [None; N_TASK_COLUMNS];
-        for (slot, sum) in useful.iter_mut().enumerate().filter(|(slot, _)| all[*slot].is_some()) {
-            if let Some(column) = TaskColumn::from_slot(slot) {
-                *sum = stage.tasks.sum_of(column, stage.tasks.useful());
+    }
+
+    /// Adds all attempts of one stage.
+    fn add(&mut self, run: &Run, attempts: &[StageAttempt], partitions: &mut Distinct) {
+        partitions.clear();
+        for stage in attempts {
+            let all = stage.tasks.sums();
+            add(&mut self.all, &all);
+            if stage.tasks.lost().is_empty() {
+                add(&mut self.useful, &all);
+            } else {
+                add(&mut self.useful, &stage.tasks.useful_sums());
+                self.add_lost(stage);
             }
+            self.count(stage, partitions);
+            self.held.add(run, stage);
         }
-        add(&mut sums.useful, &useful);
-        add_lost(&mut sums.lost, stage);
+        self.counts.partitions += partitions.len();
     }
-    sums
-}
 
-fn add_lost(lost: &mut Lost, stage: &crate::run::StageAttempt) {
-    let launch = stage.tasks.column(TaskColumn::LaunchTime);
-    let finish = stage.tasks.column(TaskColumn::FinishTime);
-    let run_time = stage.tasks.column(TaskColumn::ExecutorRunTime);
-    for (row, cause) in stage.tasks.lost() {
-        let row = *row as usize;
-        let time = match (launch[row], finish[row]) {
-            (Some(launch), Some(finish)) => (finish - launch).max(0),
-            _ => 0,
-        };
-        lost.attempt_time_ms += time;
-        *lost.by_cause.entry(cause.name()).or_default() += time;
-        if let Some(run_time) = run_time[row] {
-            lost.run_time_ms = Some(lost.run_time_ms.unwrap_or(0) + run_time);
-        }
-    }
-}
-
-fn task_counts(run: &Run) -> TaskCounts {
-    let mut counts = TaskCounts::default();
-    let mut stage_id = None;
-    let mut partitions: HashSet<i64> = HashSet::new();
-    for stage in &run.stages {
-        if stage_id != Some(stage.id) {
-            counts.partitions += partitions.len() as u64;
-            partitions.clear();
-            stage_id = Some(stage.id);
-        }
-        partitions.extend(accounting::partitions(stage).into_iter().filter(|partition| *partition >= 0));
-        stage.tasks.for_each(TaskColumn::Speculative, |_, speculative| {
-            counts.speculative += u64::from(speculative != 0);
-        });
-        for status in stage.tasks.statuses() {
-            counts.attempts += 1;
-            match status {
-                TaskStatus::Success => counts.succeeded += 1,
-                TaskStatus::Running => counts.running += 1,
-                TaskStatus::Resubmitted => counts.resubmitted += 1,
-                status if status.is_killed() => counts.killed += 1,
-                _ => counts.failed += 1,
+    fn count(&mut self, stage: &StageAttempt, known: &mut Distinct) {
+        for chunk in stage.tasks.chunks() {
+            chunk.gather(COUNTED, &mut self.columns);
+            let [statuses, indexes, partitions, speculative] = &self.columns;
+            for row in 0..chunk.rows() {
+                // As `accounting::partitions` says.
+                let partition = present(partitions[row]).filter(|partition| *partition >= 0);
+                if let Some(partition) = partition.or(present(indexes[row])).filter(|found| *found >= 0) {
+                    known.insert(partition);
+                }
+                self.counts.speculative += u64::from(present(speculative[row]).is_some_and(|is| is != 0));
+                self.counts.attempts += 1;
+                match stage.tasks.status_of(chunk.first_row() + row, statuses[row]) {
+                    TaskStatus::Success => self.counts.succeeded += 1,
+                    TaskStatus::Running => self.counts.running += 1,
+                    TaskStatus::Resubmitted => self.counts.resubmitted += 1,
+                    status if status.is_killed() => self.counts.killed += 1,
+                    _ => self.counts.failed += 1,
+                }
             }
         }
     }
-    counts.partitions += partitions.len() as u64;
-    counts
+
+    fn add_lost(&mut self, stage: &StageAttempt) {
+        let launch = stage.tasks.column(TaskColumn::LaunchTime);
+        let finish = stage.tasks.column(TaskColumn::FinishTime);
+        for (row, cause) in stage.tasks.lost() {
+            let row = *row as usize;
+            let time = match (launch[row], finish[row]) {
+                (Some(launch), Some(finish)) => (finish - launch).max(0),
+                _ => 0,
+            };
+            self.lost.attempt_time_ms += time;
+            *self.lost.by_cause.entry(cause.name()).or_default() += time;
+        }
+    }
+
+    /// Takes what other stages add up to; all but the held slots, which keep their order apart.
+    fn take(&mut self, other: &Tasks) {
+        add(&mut self.all, &other.all);
+        add(&mut self.useful, &other.useful);
+        self.lost.attempt_time_ms += other.lost.attempt_time_ms;
+        for (cause, time) in &other.lost.by_cause {
+            *self.lost.by_cause.entry(cause).or_default() += time;
+        }
+        let (counts, more) = (&mut self.counts, &other.counts);
+        counts.partitions += more.partitions;
+        counts.attempts += more.attempts;
+        counts.succeeded += more.succeeded;
+        counts.failed += more.failed;
+        counts.killed += more.killed;
+        counts.resubmitted += more.resubmitted;
+        counts.speculative += more.speculative;
+        counts.running += more.running;
+    }
+}
+
+/// Adds up the tasks of all stages.
+fn add_up(run: &Run, threads: usize) -> (Tasks, Vec<HeldSlots>) {
+    let stages: Vec<&[StageAttempt]> = run.stages.chunk_by(|one, next| one.id == next.id).collect();
+    let weight = |attempts: &&[StageAttempt]| attempts.iter().map(|stage| stage.tasks.rows() + 1).sum();
+    let parts = parallel::parts(stages, threads, weight, |part| {
+        let (mut tasks, mut partitions) = (Tasks::new(), Distinct::default());
+        for attempts in part {
+            tasks.add(run, attempts, &mut partitions);
+        }
+        tasks
+    });
+    let mut whole = Tasks::new();
+    let mut held = Vec::new();
+    for part in parts {
+        whole.take(&part);
+        held.push(part.held);
+    }
+    (whole, held)
 }
 
 /// Identity, times and outcome of a run.
@@ -312,9 +352,14 @@ pub fn application(run: &Run) -> ApplicationSummary {
 
 /// Summarises a run.
 pub fn summarize(run: &Run) -> Summary {
+    summarize_on(run, 1)
+}
+
+/// Summarises a run with so many threads; the summary does not depend on it.
+pub fn summarize_on(run: &Run, threads: usize) -> Summary {
     let application = &run.application;
-    let mut sums = work_sums(run);
-    let mut slots = occupancy(run);
+    let (mut sums, held) = add_up(run, threads);
+    let mut slots = occupancy_of(run, held);
     if run.trust.coverage.tasks_expected == 0 {
         // Nothing ran, so every total is known.
         sums.all = [Some(0); N_TASK_COLUMNS];
@@ -360,7 +405,7 @@ pub fn summarize(run: &Run) -> Summary {
             stage_attempts: run.stages.len() as u64,
             stages_skipped: run.unsubmitted_stages.iter().filter(|stage| stage.is_skipped).count() as u64,
             sql_executions: run.sql_executions.len() as u64,
-            tasks: task_counts(run),
+            tasks: sums.counts,
             executors: ExecutorTotals {
                 peak: slots.peak_executors as u64,
                 mean: slots.mean_executors,

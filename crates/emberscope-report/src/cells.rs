@@ -136,6 +136,16 @@ impl<'r> Cells<'r> {
         }
     }
 
+    fn clear(&mut self) {
+        match self {
+            Cells::Ints(values) => values.clear(),
+            Cells::Doubles(values) => values.clear(),
+            Cells::Bools(values) => values.clear(),
+            Cells::Texts(values) => values.clear(),
+            Cells::Nested(values) => values.clear(),
+        }
+    }
+
     /// Adds the values of another column of the same type.
     pub(crate) fn append(&mut self, more: Cells<'r>) {
         match (self, more) {
@@ -224,5 +234,11 @@ impl Batch<'_> {
     pub fn empty(report: Report) -> Self {
         let defs = report.columns();
         Batch { report, defs, rows: 0, columns: defs.iter().map(|def| Cells::new(def.ty)).collect() }
+    }
+
+    /// Makes it empty and keeps its room.
+    pub(crate) fn clear(&mut self) {
+        self.rows = 0;
+        self.columns.iter_mut().for_each(Cells::clear);
     }
 }

@@ -4,11 +4,13 @@ use crate::ReportError;
 use crate::cells::Batch;
 use crate::json::JsonRows;
 use crate::schema::Report;
-use crate::tables;
+use crate::tables::Unit;
 use emberscope_model::run::Run;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What was written of one table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -21,10 +23,16 @@ pub struct Written {
     pub bytes: u64,
 }
 
-/// Takes rows of any table.
-pub trait Sink {
+/// Takes rows of any table. Tables may be written beside each other, each by one thread.
+pub trait Sink: Sync {
     /// Takes some rows. They are safe with the sink, though perhaps not yet on disk.
-    fn write(&mut self, batch: &Batch<'_>) -> Result<(), ReportError>;
+    fn write(&self, batch: &Batch<'_>) -> Result<(), ReportError>;
+
+    /// Says that no more rows of a table come.
+    fn end(&self, report: Report) -> Result<(), ReportError> {
+        _ = report;
+        Ok(())
+    }
 
     /// Makes everything final, and says what was written.
     fn close(self: Box<Self>) -> Result<BTreeMap<Report, Written>, ReportError>;
@@ -33,16 +41,52 @@ pub trait Sink {
     fn view_snippet(&self, report: Report) -> Option<String>;
 }
 
-/// Sends the chosen tables of a run to a sink.
-pub fn write_run(run: &Run, reports: &[Report], sink: &mut dyn Sink) -> Result<(), ReportError> {
-    for report in reports {
-        tables::produce(run, *report, &mut |batch| sink.write(batch))?;
+/// A thread that panicked has been reported; what it held is not used further.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Sends the chosen tables of a run to a sink, with more than one thread several at once. The rows of
+/// each table do not depend on it.
+pub fn write_run(run: &Run, reports: &[Report], sink: &dyn Sink, threads: usize) -> Result<(), ReportError> {
+    let mut units = Unit::of(reports);
+    if threads > 1 {
+        // The longest first, so that the others fill the time beside it.
+        units.sort_by_key(|unit| std::cmp::Reverse(unit.effort()));
     }
-    Ok(())
+    let next = AtomicUsize::new(0);
+    let work = || -> Result<(), ReportError> {
+        while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let done = unit
+                .produce(run, &mut |batch| sink.write(batch))
+                .and_then(|()| unit.reports().iter().try_for_each(|report| sink.end(*report)));
+            if done.is_err() {
+                // Nobody begins another table.
+                next.store(units.len(), Ordering::Relaxed);
+                return done;
+            }
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads.min(units.len())).map(|_| scope.spawn(work)).collect();
+        let mut done = work();
+        for other in others {
+            match other.join() {
+                Ok(of_other) => done = done.and(of_other),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        done
+    })
 }
 
 /// One line per row, on a logger or any other stream of lines: `{"kind":"job","report":{…}}`.
 pub struct LogSink<W> {
+    state: Mutex<LogState<W>>,
+}
+
+struct LogState<W> {
     out: W,
     rows: BTreeMap<Report, JsonRows>,
     written: BTreeMap<Report, Written>,
@@ -52,35 +96,34 @@ pub struct LogSink<W> {
 impl<W: Write> LogSink<W> {
     /// A sink for these tables.
     pub fn new(out: W, reports: &[Report]) -> Self {
-        LogSink {
-            out,
-            rows: reports.iter().map(|report| (*report, JsonRows::new(*report))).collect(),
-            written: reports.iter().map(|report| (*report, Written::default())).collect(),
-            line: Vec::new(),
-        }
+        let rows = reports.iter().map(|report| (*report, JsonRows::new(*report))).collect();
+        let written = reports.iter().map(|report| (*report, Written::default())).collect();
+        LogSink { state: Mutex::new(LogState { out, rows, written, line: Vec::new() }) }
     }
 }
 
-impl<W: Write> Sink for LogSink<W> {
-    fn write(&mut self, batch: &Batch<'_>) -> Result<(), ReportError> {
-        let rows = self.rows.entry(batch.report).or_insert_with(|| JsonRows::new(batch.report));
-        let written = self.written.entry(batch.report).or_default();
+impl<W: Write + Send> Sink for LogSink<W> {
+    fn write(&self, batch: &Batch<'_>) -> Result<(), ReportError> {
+        let mut state = lock(&self.state);
+        let LogState { out, rows, written, line } = &mut *state;
+        let rows = rows.entry(batch.report).or_insert_with(|| JsonRows::new(batch.report));
+        let written = written.entry(batch.report).or_default();
         for row in 0..batch.rows {
-            self.line.clear();
-            self.line
-                .extend_from_slice(format!("{{\"kind\":\"{}\",\"report\":", batch.report.name()).as_bytes());
-            rows.write(batch, row, &mut self.line);
-            self.line.extend_from_slice(b"}\n");
-            self.out.write_all(&self.line).map_err(log_error)?;
+            line.clear();
+            line.extend_from_slice(format!("{{\"kind\":\"{}\",\"report\":", batch.report.name()).as_bytes());
+            rows.write(batch, row, line);
+            line.extend_from_slice(b"}\n");
+            out.write_all(line).map_err(log_error)?;
             written.rows += 1;
-            written.bytes += self.line.len() as u64;
+            written.bytes += line.len() as u64;
         }
         Ok(())
     }
 
-    fn close(mut self: Box<Self>) -> Result<BTreeMap<Report, Written>, ReportError> {
-        self.out.flush().map_err(log_error)?;
-        Ok(self.written)
+    fn close(self: Box<Self>) -> Result<BTreeMap<Report, Written>, ReportError> {
+        let mut state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        state.out.flush().map_err(log_error)?;
+        Ok(state.written)
     }
 
     fn view_snippet(&self, _: Report) -> Option<String> {

@@ -29,8 +29,8 @@ pub(crate) fn for_each_run<T>(
 }
 
 /// Refuses to write over what is read.
-fn check_all<'s>(guards: &[Guard], sources: impl Iterator<Item = &'s str> + Clone) -> anyhow::Result<()> {
-    guards.iter().try_for_each(|guard| sources.clone().try_for_each(|source| guard.check(source)))
+fn check_all<'s>(guards: &[Guard], mut sources: impl Iterator<Item = &'s str>) -> anyhow::Result<()> {
+    sources.try_for_each(|source| guards.iter().try_for_each(|guard| guard.check(source)))
 }
 
 fn check_members(guards: &[Guard], found: &[RunSource]) -> anyhow::Result<()> {

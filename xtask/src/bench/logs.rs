@@ -34,6 +34,7 @@ pub(crate) struct Counts {
 }
 
 /// A log to measure.
+#[derive(Clone)]
 pub(crate) struct Log {
     /// What it is called in the report.
     pub(crate) name: &'static str,

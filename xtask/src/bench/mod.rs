@@ -7,6 +7,7 @@ mod logs;
 mod ours;
 mod report;
 mod server;
+mod tables;
 mod usage;
 
 use crate::run;
@@ -52,6 +53,8 @@ enum Part {
     Plans,
     /// The History Server on the logs of many tasks
     Server,
+    /// All tables of the plain log by Emberscope, and its task rows by Spark SQL
+    Tables,
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
@@ -63,8 +66,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     };
     let maker = logs::Maker::new(&cache, args.spark_seconds)?;
     let mut chosen: Vec<Log> = Vec::new();
-    if wants(Part::Plain) || wants(Part::Zstd) || wants(Part::Server) {
+    let mut of_tables = None;
+    if wants(Part::Plain) || wants(Part::Zstd) || wants(Part::Server) || wants(Part::Tables) {
         let [plain, zstd] = maker.tasks()?;
+        of_tables = wants(Part::Tables).then(|| plain.clone());
         chosen.extend((wants(Part::Plain) || only_server).then_some(plain));
         chosen.extend((wants(Part::Zstd) || only_server).then_some(zstd));
     }
@@ -90,7 +95,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
         rows.push(Row { log, mine, theirs });
     }
-    report::print(&rows);
+    if !rows.is_empty() {
+        report::print(&rows);
+    }
+    if let (Some(log), Some(program)) = (&of_tables, &program) {
+        log.warm()?;
+        tables::run(log, program, &spark, args.runs)?;
+    }
     Ok(())
 }
 

@@ -30,6 +30,11 @@ impl Program {
         Ok(Program { path, has_commands })
     }
 
+    /// Where it is.
+    pub(crate) fn path(&self) -> &std::path::Path {
+        &self.path
+    }
+
     /// Summarises a log once, and makes sure that the summary counted all its tasks.
     pub(crate) fn measure(&self, log: &Log) -> Result<Usage> {
         let answer = tempfile::NamedTempFile::new().context("a place for the answer")?;

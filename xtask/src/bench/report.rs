@@ -95,6 +95,40 @@ fn verdicts(row: &Row<'_>) -> Vec<String> {
     told
 }
 
+/// What writing tables took, and the verdicts.
+pub(crate) fn tables(
+    log: &Log,
+    format: &str,
+    goal_gb_s: f64,
+    mine: &[Usage],
+    theirs: &[Usage],
+) -> Vec<String> {
+    let line = |program: &str, runs: &[Usage]| {
+        let (wall, cpu) = (median(runs, |run| run.wall_s), median(runs, |run| run.cpu_s));
+        let speed = log.counts.bytes as f64 / 1e9 / wall;
+        let peak = peak(runs) / 1e6;
+        format!("{format:8} {program:11} {wall:9.3} s wall {cpu:9.3} s CPU {speed:7.2} GB/s {peak:8.1} MB")
+    };
+    let ratio = |of: fn(&Usage) -> f64| median(theirs, of) / median(mine, of);
+    let speed = log.counts.bytes as f64 / 1e9 / median(mine, |run| run.wall_s);
+    let goal_bytes = 120e6 + 60.0 * log.counts.tasks as f64;
+    vec![
+        line("emberscope", mine),
+        line("spark sql", theirs),
+        verdict(format, speed >= goal_gb_s, &format!("{speed:.2} GB/s, goal {goal_gb_s:.1}")),
+        verdict(
+            format,
+            peak(mine) <= goal_bytes,
+            &format!("peak {:.1} MB, goal {:.1} MB", peak(mine) / 1e6, goal_bytes / 1e6),
+        ),
+        format!(
+            "      {format:6} {:.1} times faster than Spark SQL, {:.1} times less CPU",
+            ratio(|run| run.wall_s),
+            ratio(|run| run.cpu_s)
+        ),
+    ]
+}
+
 fn verdict(name: &str, passed: bool, text: &str) -> String {
     format!("{}  {name:6} {text}", if passed { "PASS" } else { "MISS" })
 }

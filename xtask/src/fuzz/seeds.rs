@@ -45,6 +45,11 @@ fn seeds(target: &str) -> Result<Vec<Vec<u8>>> {
         ],
         "task" => lines(&["SparkListenerTaskEnd", "SparkListenerTaskStart"])?,
         "plan" => lines(&["SparkListenerSQLExecutionStart", "SparkListenerSQLAdaptiveExecutionUpdate"])?,
+        "stage" => lines(&[
+            "SparkListenerJobStart",
+            "SparkListenerStageSubmitted",
+            "SparkListenerStageCompleted",
+        ])?,
         "block" => blocks(&lines(&[])?),
         "scan" => {
             let sizes: [[u8; 4]; 3] = [[15, 255, 3, 0], [255, 0, 2, 1], [63, 100, 0, 2]];

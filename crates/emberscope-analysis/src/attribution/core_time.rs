@@ -42,7 +42,7 @@ pub(super) struct CoreTime {
 impl CoreTime {
     pub(super) fn of(context: &Context<'_>) -> Self {
         let run = context.run;
-        let lags = &context.result_lag_ms;
+        let lags = &context.occupancy.result_lag_ms;
         let removed: BTreeMap<&str, i64> =
             run.executors.iter().filter_map(|one| Some((one.id.as_str(), one.removed_ms?))).collect();
         let decoded = crate::parallel::map(&run.stages, |n, stage| {
@@ -229,7 +229,7 @@ impl CoreTime {
 /// Slot time times cores.
 fn scaled(sum: &Sum, millicores: i64) -> Sum {
     if millicores == 1000 {
-        return sum.clone();
+        return *sum;
     }
     let mut out = Sum::default();
     for (part, ms) in sum.parts() {

@@ -296,7 +296,7 @@ fn stages(
         .map(|n| ScopeAttribution {
             id: format!("{}.{}", context.stages[n].id, context.stages[n].attempt),
             wall: walker.stage(n),
-            core: totals.by_stage[n].clone(),
+            core: totals.by_stage[n],
         })
         .collect()
 }

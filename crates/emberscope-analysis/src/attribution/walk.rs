@@ -137,9 +137,9 @@ impl<'c, 'r> Walker<'c, 'r> {
         while cursor > limits.start_ms && still < 100_000 {
             let before = cursor;
             place = match place {
-                Place::Driver => self.from_driver(&mut cursor, limits, &mut sum),
-                Place::StageEnd(stage) => self.from_stage_end(stage, &mut cursor, limits, &mut sum),
-                Place::Task(stage, task) => self.from_task(stage, task, &mut cursor, limits, &mut sum),
+                Place::Driver => self.before_driver(&mut cursor, limits, &mut sum),
+                Place::StageEnd(stage) => self.before_stage_end(stage, &mut cursor, limits, &mut sum),
+                Place::Task(stage, task) => self.before_task(stage, task, &mut cursor, limits, &mut sum),
             };
             still = if cursor < before { 0 } else { still + 1 };
         }
@@ -154,7 +154,7 @@ impl<'c, 'r> Walker<'c, 'r> {
         *cursor = to;
     }
 
-    fn from_driver(&self, cursor: &mut i64, limits: &Limits<'_>, sum: &mut Sum) -> Place {
+    fn before_driver(&self, cursor: &mut i64, limits: &Limits<'_>, sum: &mut Sum) -> Place {
         // The job that ended last, at the cursor or before it.
         let n = self.jobs.partition_point(|span| span.end_ms <= *cursor);
         let within = self.jobs[..n].iter().rev().take_while(|span| span.end_ms > limits.start_ms);
@@ -207,7 +207,7 @@ impl<'c, 'r> Walker<'c, 'r> {
         stage.completed_ms.or(stage.last_finish_ms)
     }
 
-    fn from_stage_end(&self, stage: usize, cursor: &mut i64, limits: &Limits<'_>, sum: &mut Sum) -> Place {
+    fn before_stage_end(&self, stage: usize, cursor: &mut i64, limits: &Limits<'_>, sum: &mut Sum) -> Place {
         let steps = self.steps(stage);
         let last = steps.iter().enumerate().filter(|(_, step)| step.finish_ms <= *cursor);
         match last.max_by_key(|(n, step)| (step.finish_ms, *n)) {
@@ -227,7 +227,7 @@ impl<'c, 'r> Walker<'c, 'r> {
         self.context.run.stages[stage].submitted_ms
     }
 
-    fn from_task(
+    fn before_task(
         &self,
         stage: usize,
         task: usize,
@@ -355,7 +355,7 @@ impl<'c, 'r> Walker<'c, 'r> {
 fn freed(context: &Context<'_>) -> FxHashMap<u32, Vec<Freed>> {
     use emberscope_log::columns::TaskColumn as C;
     let run = context.run;
-    let lags = &context.result_lag_ms;
+    let lags = &context.occupancy.result_lag_ms;
     let mut freed: FxHashMap<u32, Vec<Freed>> = FxHashMap::default();
     for (position, stage) in run.stages.iter().enumerate() {
         let launch = stage.tasks.column_or(C::LaunchTime, 0);

@@ -21,10 +21,30 @@ pub struct Version(pub u32, pub u32);
 pub const NEWEST: Version = Version(4, 3);
 
 impl Version {
-    /// From the text of a log: `3.5.1-amzn-0` is 3.5.
+    /// From the text of a log: `3.5.1-amzn-0` is 3.5, and `DBR 10.4` the 3.2 that Databricks built it on.
     pub fn parse(text: &str) -> Option<Self> {
+        if let Some(runtime) = text.strip_prefix("DBR ") {
+            return Self::of_databricks(Self::parse(runtime)?);
+        }
         let mut numbers = text.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
         Some(Version(numbers.next()?.ok()?, numbers.next().and_then(Result::ok).unwrap_or(0)))
+    }
+}
+
+/// Databricks' runtimes and the Spark they hold: each line from its runtime on.
+const DATABRICKS: &[(Version, Version)] = &[
+    (Version(7, 0), Version(3, 0)),
+    (Version(8, 0), Version(3, 1)),
+    (Version(10, 0), Version(3, 2)),
+    (Version(11, 0), Version(3, 3)),
+    (Version(13, 0), Version(3, 4)),
+    (Version(14, 0), Version(3, 5)),
+    (Version(17, 0), Version(4, 0)),
+];
+
+impl Version {
+    fn of_databricks(runtime: Self) -> Option<Self> {
+        DATABRICKS.iter().rev().find(|(since, _)| *since <= runtime).map(|(_, spark)| *spark)
     }
 }
 

@@ -341,7 +341,7 @@ fn composite(
     let is_stale = sources.iter().any(|scan| {
         scan.identity().is_some_and(|identity| is_written_between(found, &identity, scan.format, seen))
     });
-    let (again, first_ms) = parts(context, seen, |view, node| price::subtree(view, node));
+    let (again, first_ms) = parts(context, seen, price::subtree);
     let places = price::places(&again);
     if is_stale || is_immaterial(context, &places) {
         return false;
@@ -365,7 +365,7 @@ fn composite(
     } else {
         Confidence::Medium
     };
-    priced(context, &mut claim, again, first_ms);
+    priced(context, &mut claim, &again, first_ms);
     // A query that is simply run again, in a loop or to look at its result, is a fact: what would be
     // kept is its result, and whether the program may do so is not in the log.
     if is_equal && seen.iter().all(|seen| seen.is_query) {
@@ -402,7 +402,7 @@ fn claim_relation(
     claim.variant = Some("relation");
     claim.subject = crate::plan::text::last_part(identity).to_owned();
     claim.confidence = Confidence::Low;
-    priced(context, &mut claim, again, first_ms);
+    priced(context, &mut claim, &again, first_ms);
     sink.claim(claim);
 }
 
@@ -417,15 +417,14 @@ fn new_claim(seen: &[&Seen], title: String) -> Claim {
     claim
 }
 
-fn priced(context: &Context<'_>, claim: &mut Claim, again: Vec<Part>, first_ms: i64) {
-    let total = price::core_ms(context, &again);
+fn priced(context: &Context<'_>, claim: &mut Claim, again: &[Part], first_ms: i64) {
+    let total = price::core_ms(context, again);
     // Filling the cache costs a part of the first computation, dealt out over what is saved.
     let fill = context.get(&FILL_SHARE) * first_ms as f64 / total.max(1) as f64;
     let kept = (context.get(&CACHE_READ_SHARE) + fill).min(1.0);
     claim.evidence.insert("repeated_core_ms".to_owned(), total.into());
     claim.evidence.insert("saved_at_least_share".to_owned(), rounded(1.0 - kept).into());
     claim.core_ms = Some((total as f64 * (1.0 - kept)) as i64);
-    claim.worth =
-        Worth::Replay { low: price::without(&again, 1.0 - kept), high: price::without(&again, 1.0) };
-    claim.stages = price::places(&again);
+    claim.worth = Worth::Replay { low: price::without(again, 1.0 - kept), high: price::without(again, 1.0) };
+    claim.stages = price::places(again);
 }

@@ -1,10 +1,10 @@
 //! Executors that came and went before they were of use.
 
-use super::app_words::{core_time, count, percent, rounded, time};
 use crate::capacity::was_given_back;
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Scope, Severity, Worth};
+use crate::words::{core_time, count, duration, percent, rounded};
 use emberscope_log::columns::TaskColumn;
 use emberscope_model::run::Executor;
 use std::collections::HashMap;
@@ -104,7 +104,7 @@ fn claim(ctx: &Context<'_>, executors: &[&Executor], short: &[&Executor], share:
         short.len(),
         count(executors.len(), "executor"),
         percent(share),
-        time(ctx.get(&SHORT_MS) as i64),
+        duration(ctx.get(&SHORT_MS) as i64),
         core_time(idle)
     );
     let mut claim = Claim::new("autoscalingChurn", Scope::default(), title)

@@ -1,11 +1,11 @@
 //! Work that waited for executors to come.
 
-use super::app_words::{count, rounded, time};
-use crate::capacity::{cores_at, executors_at, was_given_back};
+use crate::capacity::{executors_at, was_given_back};
 use crate::context::{Context, StageDigest};
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Scope, Worth};
 use crate::replay::Edit;
+use crate::words::{count, duration, rounded};
 use emberscope_model::run::Executor;
 use std::collections::HashMap;
 
@@ -32,7 +32,8 @@ pub static COLD: Detector = Detector {
            their arrival; how long the driver took before its first stage does not matter. Executors that replace \
            lost ones are left to `failures`.",
     rule: "For every executor, the wait is the time from the submission of the first stage that used it to its own \
-           arrival, where that is later. Waits of overlapping stages form one ramp-up. Its length is the sum of waits \
+           arrival, where that is later. Waits of overlapping stages form one ramp-up, of each \
+           resource profile its own. Its length is the sum of waits \
            times cores over the cores that were there at its end; it is reported from `min_wait_ms` on. The first \
            ramp-up of the run and later ones make one finding each.",
     why: "Nothing runs, or runs on a few cores, while the cluster manager starts containers and JVMs. Dynamic \
@@ -93,12 +94,14 @@ fn ramp_ups<'c>(ctx: &'c Context<'_>) -> Vec<RampUp<'c>> {
     let first_uses = first_uses(ctx);
     let late = |executor: &'c Executor| late(ctx, executor, first_uses.get(executor.id.as_str())?);
     let mut late: Vec<Late<'c>> = ctx.run.executors.iter().filter_map(late).collect();
-    late.sort_by_key(|late| (late.submitted_ms, late.added_ms));
+    // Executors of one resource profile do not stand in for those of another.
+    late.sort_by_key(|late| (late.executor.resource_profile_id, late.submitted_ms, late.added_ms));
     let mut groups: Vec<Vec<Late<'c>>> = Vec::new();
-    let mut until = i64::MIN;
+    let (mut until, mut profile) = (i64::MIN, None);
     for one in late {
-        if one.submitted_ms > until || groups.is_empty() {
+        if one.submitted_ms > until || profile != Some(one.executor.resource_profile_id) {
             groups.push(Vec::new());
+            (until, profile) = (i64::MIN, Some(one.executor.resource_profile_id));
         }
         until = until.max(one.added_ms);
         if let Some(group) = groups.last_mut() {
@@ -146,9 +149,17 @@ fn ramp_up<'c>(ctx: &Context<'_>, late: Vec<Late<'c>>) -> Option<RampUp<'c>> {
         .iter()
         .map(|one| (one.added_ms - one.submitted_ms) * i64::from(one.executor.cores.unwrap_or(0)))
         .sum();
-    let cores = cores_at(ctx, until_ms).max(1);
-    let blocked_ms = if cores_at(ctx, from_ms) == 0 { first_ms - from_ms } else { 0 };
-    let is_first = ctx.run.executors.iter().filter_map(|one| one.added_ms).all(|added| added > from_ms);
+    let profile = late.first()?.executor.resource_profile_id;
+    let own = || ctx.run.executors.iter().filter(|one| one.resource_profile_id == profile);
+    let cores_at = |time: i64| -> i64 {
+        let is_there = |one: &&Executor| {
+            one.lifetime(ctx.end_ms).is_some_and(|(added, removed)| added <= time && time < removed)
+        };
+        own().filter(is_there).map(|one| i64::from(one.cores.unwrap_or(0))).sum()
+    };
+    let cores = cores_at(until_ms).max(1);
+    let blocked_ms = if cores_at(from_ms) == 0 { first_ms - from_ms } else { 0 };
+    let is_first = profile == 0 && own().filter_map(|one| one.added_ms).all(|added| added > from_ms);
     Some(RampUp { from_ms, until_ms, first_ms, late, equivalent_ms: missing / cores, blocked_ms, is_first })
 }
 
@@ -195,14 +206,14 @@ fn title(ramp_ups: &[RampUp<'_>], wait: i64, executors: usize, subject: &str) ->
         format!(
             "Stage {stage} waited {} for executors: the first of {executors} came {} after it was submitted, the \
              last after {}",
-            time(wait),
-            time(first.first_ms - first.from_ms),
-            time(first.until_ms - first.from_ms)
+            duration(wait),
+            duration(first.first_ms - first.from_ms),
+            duration(first.until_ms - first.from_ms)
         )
     } else {
         format!(
-            "Stages waited {} for {} to come back, in {} later in the run",
-            time(wait),
+            "Stages waited {} for {} that came only then, in {} later in the run",
+            duration(wait),
             count(executors, "executor"),
             count(ramp_ups.len(), "ramp-up")
         )
@@ -237,6 +248,11 @@ fn changes(ctx: &Context<'_>, ramp_ups: &[RampUp<'_>], subject: &str) -> Vec<Cha
             None,
             "earlier: warm pool, free capacity, smaller image",
         )];
+    }
+    let is_special =
+        |ramp_up: &RampUp<'_>| ramp_up.late.iter().any(|one| one.executor.resource_profile_id != 0);
+    if ramp_ups.iter().all(is_special) {
+        return vec![Change::code("resource profile", "asked for earlier, or shared by more stages")];
     }
     let conf = ctx.conf(None);
     let wanted = ramp_ups.iter().map(|one| executors_at(ctx, one.until_ms)).max().unwrap_or(0);

@@ -1,9 +1,9 @@
 //! Caches that did not hold what they should, or that nobody read.
 
-use super::app_words::{percent, rounded, size};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Scope, Severity, Worth};
+use crate::words::{percent, rounded, size};
 use emberscope_model::storage::CachedRdd;
 
 const MIN_PARTITIONS_SHARE: Threshold = Threshold {

@@ -1,9 +1,9 @@
 //! How far the log itself can be trusted.
 
-use super::app_words::{count, percent, rounded};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Scope, Severity, Worth};
+use crate::words::{count, percent, rounded};
 use emberscope_log::columns::TaskColumn;
 
 const SKEWED_SHARE: Threshold = Threshold {
@@ -22,6 +22,13 @@ const SKEWED_MS: Threshold = Threshold {
           the parts, and both round.",
 };
 
+const SKEWED_TASKS: Threshold = Threshold {
+    tag: "DRIFT",
+    name: "min_clamped_tasks",
+    default: 10.0,
+    doc: "Task attempts with such parts from which it is no accident.",
+};
+
 /// How far the log itself can be trusted.
 pub static DRIFT: Detector = Detector {
     tag: "DRIFT",
@@ -30,7 +37,7 @@ pub static DRIFT: Detector = Detector {
         name: "dataQuality",
         what: "The log lacks events, holds damaged ones, or was written by clocks that disagree.",
     }],
-    thresholds: &[SKEWED_SHARE, SKEWED_MS],
+    thresholds: &[SKEWED_SHARE, SKEWED_MS, SKEWED_TASKS],
     checks: &[Check::App(check)],
     what: "Facts about the log, not about the run; they never compete with fixes. One finding for each of:\n\n\
            * `droppedEvents`: tasks of completed stages have no end in a log that is otherwise whole. Spark drops events \
@@ -41,7 +48,7 @@ pub static DRIFT: Detector = Detector {
            several applications in one log.",
     rule: "Everything is counted while reading. Missing task ends count as dropped events only where nothing else explains \
            them: the log has the application's end, no file is missing or cut, and nothing was compacted. Clocks are said \
-           to disagree from one reversed task on, or when `clamped_share` of the tasks have parts that exceed the whole by \
+           to disagree from one reversed task on, or when `clamped_share` of the tasks, and `min_clamped_tasks`, have parts that exceed the whole by \
            `clamped_ms`.",
     why: "Silent gaps make wrong numbers. Totals of a log with dropped events are too low, and its skew may be an artefact.",
     fix: "Give the listener queue more room, and keep all parts of a rolled log together:\n\n```python\n# at submission:\n\
@@ -105,7 +112,8 @@ fn clocks(ctx: &Context<'_>) -> Option<Claim> {
         exceeded += delays.into_iter().flatten().filter(|delay| (*delay as f64) < limit).count() as u64;
     }
     let share = exceeded as f64 / attempts.max(1) as f64;
-    if reversed == 0 && share < ctx.get(&SKEWED_SHARE) {
+    let is_many = exceeded as f64 >= ctx.get(&SKEWED_TASKS) && share >= ctx.get(&SKEWED_SHARE);
+    if reversed == 0 && !is_many {
         return None;
     }
     let title = if reversed > 0 {

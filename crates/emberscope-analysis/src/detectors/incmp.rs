@@ -1,9 +1,9 @@
 //! Logs that do not hold the whole run.
 
-use super::app_words::{count, time};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink};
 use crate::finding::{Claim, Confidence, Nature, Recommendation, Scope, Severity, Worth};
+use crate::words::{count, duration};
 use emberscope_log::columns::TaskStatus;
 use emberscope_model::run::{JobStatus, StageStatus};
 
@@ -42,7 +42,7 @@ fn check(ctx: &Context<'_>, sink: &mut Sink) {
     let is_running = |status: &TaskStatus| *status == TaskStatus::Running;
     let tasks: usize =
         run.stages.iter().map(|stage| stage.tasks.statuses().into_iter().filter(is_running).count()).sum();
-    let seen = ctx.wall_ms.map(time);
+    let seen = ctx.wall_ms.map(duration);
     let cut = if run.trust.truncated_tail { ", in the middle of a line" } else { "" };
     let title = match seen {
         Some(seen) => format!(

@@ -1,9 +1,9 @@
 //! Jobs that failed.
 
-use super::app_words::{core_time, count, percent, rounded, time};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Scope, Severity, Worth};
+use crate::words::{core_time, count, duration, percent, rounded};
 use emberscope_model::intervals::union_ms;
 use emberscope_model::run::{ApplicationStatus, Job, JobStatus};
 
@@ -62,7 +62,7 @@ fn check(ctx: &Context<'_>, sink: &mut Sink) {
         failed.len(),
         count(ended.len(), "job"),
         percent(share),
-        time(wall),
+        duration(wall),
         core_time(core_ms)
     );
     let mut claim = Claim::new("jobFailureRate", Scope::default(), title)

@@ -1,11 +1,11 @@
 //! Tasks that ran away from their data and were slower for it.
 
-use super::app_words::{count, percent, rounded, time};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Scope, Worth};
 use crate::replay::Edit;
 use crate::stage_view::{StageView, Task};
+use crate::words::{count, duration, percent, rounded};
 use emberscope_model::distribution::Distribution;
 
 const MIN_TASKS: Threshold = Threshold {
@@ -159,7 +159,7 @@ fn claim(ctx: &Context<'_>, slow: &[Slow]) -> Claim {
         "{} of {} ran away from their data and took up to {worst:.1} times as long per record: {} of task time",
         count(non_local, "task"),
         count(tasks, "reading task"),
-        time(excess)
+        duration(excess)
     );
     let wait = ctx.conf(None).ms("spark.locality.wait").unwrap_or(0);
     let longer = ctx.conf(None).propose("spark.locality.wait", format!("{}s", (wait * 2 / 1000).max(3)));

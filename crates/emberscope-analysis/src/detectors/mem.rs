@@ -1,10 +1,10 @@
 //! Memory that was paid for and not used.
 
-use super::app_words::{core_time, percent, rounded, size};
 use crate::capacity::{Capacity, SMALL_RUN_CORE_MS, capacity, container_bytes, heap_bytes};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Scope, Severity, Worth};
+use crate::words::{core_time, percent, rounded, size};
 use emberscope_model::run::Executor;
 
 const IDLE_SHARE: Threshold = Threshold {

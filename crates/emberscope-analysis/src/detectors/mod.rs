@@ -1,6 +1,5 @@
 //! All detectors, one file each. To add one, write its file and name it in [`DETECTORS`].
 
-mod app_words;
 pub mod caching_opportunity;
 pub mod cfg;
 pub mod chrn;

@@ -1,18 +1,26 @@
 //! Stages whose tasks waited although there were cores.
 
-use super::app_words::{percent, rounded, time};
 use crate::capacity::{cores_at, held_core_ms};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Severity, Worth};
 use crate::replay::Edit;
 use crate::stage_view::StageView;
+use crate::words::{duration, percent, rounded};
 
 const MIN_WAIT_MS: Threshold = Threshold {
     tag: "SCHED",
     name: "min_wait_ms",
     default: 2_000.0,
     doc: "Wait of a stage from which it is reported.",
+};
+
+const DRIVER_WAIT_MS: Threshold = Threshold {
+    tag: "SCHED",
+    name: "min_driver_wait_ms",
+    default: 5_000.0,
+    doc: "Wait from which a driver that took long is reported; the run's first stage, which meets a JVM without compiled \
+          code, is left out.",
 };
 
 const BUSY_SHARE: Threshold = Threshold {
@@ -37,7 +45,7 @@ pub static SCHED: Detector = Detector {
         name: "schedulingWait",
         what: "A stage's tasks waited to be launched: behind other jobs, for a local core, or for the driver.",
     }],
-    thresholds: &[MIN_WAIT_MS, BUSY_SHARE, LOCALITY_SHARE],
+    thresholds: &[MIN_WAIT_MS, DRIVER_WAIT_MS, BUSY_SHARE, LOCALITY_SHARE],
     checks: &[Check::Stage(check)],
     what: "A stage was submitted, executors were there, and its tasks did not start. The evidence names one of three \
            causes:\n\n* `queue`: tasks of other jobs held the cores. First-in-first-out scheduling gives the oldest job \
@@ -49,7 +57,7 @@ pub static SCHED: Detector = Detector {
            `queue`: other stages, of other queries, held at least `busy_share` of the cores during the wait. \
            `locality`: between first and last launch cores stood free for `min_wait_ms` (idle core-time over cores), and \
            at least `locality_tasks_share` of the tasks were launched off their data after the locality wait. `driver`: \
-           else.",
+           else, from `min_driver_wait_ms` on, and not for the first stage of the run.",
     why: "Wall time in which a stage waits is added to its query. Queueing moves time between jobs and costs the run as a \
           whole nothing; locality waits and a slow driver do.",
     fix: "For queueing, give jobs pools of their own and share fairly; for locality waits on storage that has no \
@@ -94,10 +102,14 @@ fn before_first_launch(ctx: &Context<'_>, view: &StageView<'_>, submitted: i64, 
         let (job, own) = blocking_job(ctx, view, submitted, first)?;
         return (!own).then(|| queue_claim(ctx, view, waited, busy, job));
     }
+    let is_first = ctx.run.stages.iter().all(|stage| stage.submitted_ms.is_none_or(|time| time >= submitted));
+    if is_first || (waited as f64) < ctx.get(&DRIVER_WAIT_MS) {
+        return None;
+    }
     let title = format!(
         "Stage {} waited {} for its first task while {} of the cores were free",
         view.stage.id,
-        time(waited),
+        duration(waited),
         percent(1.0 - busy)
     );
     let mut claim = base(ctx, view, title, "driver", waited)
@@ -130,7 +142,7 @@ fn blocking_job(ctx: &Context<'_>, view: &StageView<'_>, from: i64, to: i64) -> 
 fn queue_claim(ctx: &Context<'_>, view: &StageView<'_>, waited: i64, busy: f64, job: Option<u32>) -> Claim {
     let mode = ctx.conf(None).text("spark.scheduler.mode").unwrap_or_default();
     let behind = job.map_or("other work".to_owned(), |job| format!("job {job}"));
-    let title = format!("Stage {} waited {} behind {behind}", view.stage.id, time(waited));
+    let title = format!("Stage {} waited {} behind {behind}", view.stage.id, duration(waited));
     let advice = if mode.eq_ignore_ascii_case("FAIR") {
         "Jobs share the cores fairly already. Give this job a pool with a higher weight or a minimum share, start it \
          when the other is done, or add cores."
@@ -184,7 +196,7 @@ fn locality_wait(ctx: &Context<'_>, view: &StageView<'_>, submitted: i64, first:
     let title = format!(
         "Stage {} left cores free for {} while tasks waited for a core near their data",
         view.stage.id,
-        time(idle_ms)
+        duration(idle_ms)
     );
     let mut claim = base(ctx, view, title, "locality", idle_ms)
         .evidence("idle_core_ms", idle)

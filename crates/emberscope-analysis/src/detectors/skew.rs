@@ -81,6 +81,12 @@ produce much more than they read, the excess counts as data too.",
 };
 
 fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
+    if view.digest.useful > 0 && view.useful().next().is_none() {
+        for kind in ["skew", "straggler"] {
+            sink.not_checked(kind, "the log has no task metrics", None);
+        }
+        return;
+    }
     let Some((tail, plan)) = tail::find(context, view) else { return };
     let volume_ratio = tail.records_ratio.unwrap_or(0.0).max(tail.bytes_ratio.unwrap_or(0.0));
     if context.is_native && tail.records_ratio.is_none() && tail.bytes_ratio.is_none() {

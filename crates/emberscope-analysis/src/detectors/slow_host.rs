@@ -49,7 +49,7 @@ const STAGES_SHARE: Threshold = Threshold {
     tag: "HOST",
     name: "stages_share",
     default: 0.6,
-    doc: "Share of the stages (by the executor's time in them) in which it must be slow.",
+    doc: "Share of the stages (by what its work in them usually takes) in which it must be slow.",
 };
 const GLANCE_RATIO: Threshold = Threshold {
     tag: "HOST",
@@ -111,9 +111,20 @@ struct Sign {
 
 fn check(context: &Context<'_>, sink: &mut Sink) {
     let mut signs: BTreeMap<u32, Vec<Sign>> = BTreeMap::new();
-    for digest in context.stages.iter().filter(|digest| is_worth_a_look(context, digest)) {
-        let view = StageView::of(&context.run.stages[digest.position], digest, context.end_ms);
-        for (executor, sign) in signs_of(context, &view) {
+    let several =
+        |digest: &&StageDigest| digest.executors.len() > 1 && !context.is_immaterial(digest.running_ms());
+    for digest in context.stages.iter().filter(several) {
+        let found = if stands_out(context, digest) {
+            signs_of(context, &StageView::of(&context.run.stages[digest.position], digest, context.end_ms))
+        } else {
+            // A stage in which all are alike speaks for them.
+            digest
+                .executors
+                .iter()
+                .map(|(executor, _, ms)| (*executor, Sign::unsuspicious(digest, *ms)))
+                .collect()
+        };
+        for (executor, sign) in found {
             signs.entry(executor).or_default().push(sign);
         }
     }
@@ -125,11 +136,26 @@ fn check(context: &Context<'_>, sink: &mut Sink) {
     }
 }
 
-/// Whether any executor's mean task stands out.
-fn is_worth_a_look(context: &Context<'_>, digest: &StageDigest) -> bool {
-    if digest.executors.len() < 2 || context.is_immaterial(digest.running_ms()) {
-        return false;
+impl Sign {
+    fn unsuspicious(digest: &StageDigest, time_ms: i64) -> Self {
+        Sign {
+            stage: (digest.id, digest.attempt),
+            tasks: 0,
+            ratio: 1.0,
+            excess_ms: 0.0,
+            time_ms: time_ms as f64,
+            factors: std::sync::Arc::new([]),
+        }
     }
+
+    /// What its peers would have taken.
+    fn usual_ms(&self) -> f64 {
+        self.time_ms - self.excess_ms
+    }
+}
+
+/// Whether any executor's mean task stands out.
+fn stands_out(context: &Context<'_>, digest: &StageDigest) -> bool {
     let means: Vec<f64> =
         digest.executors.iter().map(|(_, tasks, ms)| *ms as f64 / f64::from((*tasks).max(1))).collect();
     let typical = lower_median(means.clone());
@@ -224,14 +250,15 @@ fn signs_of(context: &Context<'_>, view: &StageView<'_>) -> Vec<(u32, Sign)> {
 
 fn is_slow(context: &Context<'_>, signs: &[Sign]) -> bool {
     let tasks: usize = signs.iter().map(|sign| sign.tasks).sum();
-    let time: f64 = signs.iter().map(|sign| sign.time_ms).sum();
-    let slow: f64 =
-        signs.iter().filter(|sign| sign.ratio >= context.get(&RATIO)).map(|sign| sign.time_ms).sum();
+    let usual: f64 = signs.iter().map(Sign::usual_ms).sum();
     let excess: f64 = signs.iter().map(|sign| sign.excess_ms).sum();
-    let clear = time >= context.get(&CLEAR_RATIO) * (time - excess);
+    let usual_where_slow: f64 =
+        signs.iter().filter(|sign| sign.ratio >= context.get(&RATIO)).map(Sign::usual_ms).sum();
+    let clear = usual + excess >= context.get(&CLEAR_RATIO) * usual;
     (clear || tasks as f64 >= context.get(&LEAST_TASKS))
         && excess >= context.get(&LEAST_EXCESS_MS)
-        && slow >= context.get(&STAGES_SHARE) * time
+        && usual > 0.0
+        && usual_where_slow >= context.get(&STAGES_SHARE) * usual
 }
 
 /// Slow executors by host where a host's executors are all slow and there are other hosts; else one by one.

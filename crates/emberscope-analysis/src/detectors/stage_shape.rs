@@ -58,6 +58,12 @@ const LONGEST_SHARE: Threshold = Threshold {
     default: 0.5,
     doc: "Share of the stage's time that its longest task must take for the stage to be called uneven.",
 };
+const LONGEST_RATIO: Threshold = Threshold {
+    tag: "SHAPE",
+    name: "longest_ratio",
+    default: 3.0,
+    doc: "Times the median of its peers that the longest task of an uneven stage must take.",
+};
 const IDLE_SHARE: Threshold = Threshold {
     tag: "SHAPE",
     name: "idle_share",
@@ -82,6 +88,7 @@ pub static SHAPE: Detector = Detector {
         EXPLOSION_RATIO,
         EXPLOSION_RECORDS,
         LONGEST_SHARE,
+        LONGEST_RATIO,
         IDLE_SHARE,
     ],
     checks: &[Check::Stage(low_parallelism), Check::Stage(data_explosion), Check::Stage(task_stage_skew)],
@@ -93,8 +100,8 @@ task takes most of the stage while other cores idle; this tells what the tail co
     rule: "*lowParallelism*: most tasks at one time are below `busy_share` of the free cores (cores of the \
 executors that lived while the stage ran, minus what other stages used); the stage ran for `least_ms` and \
 `least_share` of the run; its tasks spent `work_share` of their time running, and if all of them were the first on their executors it ran `cold_ms` longer than that. Stages that read a single-partition shuffle, take the \
-first rows or infer a schema are left out. *dataExplosion*: at least `explosion_records` records written, \
-`explosion_ratio` times those read. *taskStageSkew*: a tail (see `STRAG`) whose longest task takes `longest_share` of \
+first rows, infer a schema, repeat lost tasks or have a barrier are left out. *dataExplosion*: at least `explosion_records` records written, \
+`explosion_ratio` times those read. *taskStageSkew*: a tail (see `STRAG`) whose longest task takes `longest_ratio` times the median and `longest_share` of \
 the stage and leaves `idle_share` of the run's core-time idle.",
     why: "Cores without a task are paid for and do nothing, and the stage takes as long as its work divided by the few \
 tasks it has. Exploding rows are paid for in every later stage: shuffled, sorted, spilled.",
@@ -113,7 +120,9 @@ fn low_parallelism(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink)
     let digest = view.digest;
     let running = digest.running_ms();
     let least = context.get(&LEAST_MS).max(context.get(&LEAST_SHARE) * context.wall_ms.unwrap_or(0) as f64);
-    if (running as f64) < least || digest.useful == 0 || context.is_immaterial(running) {
+    // A repeated attempt runs what is missing, and a barrier stage as many tasks as it was told to.
+    let is_set = view.stage.attempt > 0 || view.stage.is_barrier;
+    if (running as f64) < least || digest.useful == 0 || is_set || context.is_immaterial(running) {
         return;
     }
     let width = digest.peak_concurrency.max(1);
@@ -240,7 +249,9 @@ fn data_explosion(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) 
 
 fn task_stage_skew(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
     let Some((tail, _)) = tail::find(context, view) else { return };
-    if matches!(tail.cause(), Cause::ColdExecutor | Cause::WarmUp) {
+    if matches!(tail.cause(), Cause::ColdExecutor | Cause::WarmUp)
+        || tail.ratio() < context.get(&LONGEST_RATIO)
+    {
         return;
     }
     let digest = view.digest;

@@ -26,11 +26,11 @@ const COLD_SHARE: Threshold = Threshold {
     default: 0.5,
     doc: "Largest share of a stage's executors that may be fresh for their warming up to be a finding: where all are, it is the start of the application.",
 };
-const COLD_WALL_SHARE: Threshold = Threshold {
+const LEAST_WALL_SHARE: Threshold = Threshold {
     tag: "STRAG",
-    name: "cold_wall_share",
+    name: "least_wall_share",
     default: 0.02,
-    doc: "Least share of the run's wall time that the longest task of a cold executor must take over its peers.",
+    doc: "Least share of the run's wall time that the longest task must take over its peers, where it is a cold executor, Python or nothing known.",
 };
 const UNEXPLAINED_MS: Threshold = Threshold {
     tag: "STRAG",
@@ -65,7 +65,7 @@ pub static STRAG: Detector = Detector {
         UNEXPLAINED_MS,
         UNEXPLAINED_SHARE,
         COLD_SHARE,
-        COLD_WALL_SHARE,
+        LEAST_WALL_SHARE,
         tail::COLD_MS,
         tail::WARM_UP_MS,
         SURE_SHARE,
@@ -90,8 +90,8 @@ each at most what is left: data in proportion to its volume, collections, fetch 
 `data_ratio` on), the first wave of a fresh executor (at most `cold_ms`) or of the stage (at most `warm_up_ms`), one executor with `host_tasks` slow tasks, `host_share` of \
 the excess and `host_lift` times its share of tasks, Python. The finding is made when the largest part is not \
 data and the longest task takes `ratio` times (`unexplained_ratio` times, if unexplained) the median. Cold \
-executors are reported only where at most `cold_share` of the executors were fresh and the longest task lost `cold_wall_share` of the \
-run; the first wave of a stage never is; what nothing explains only from `unexplained_ms` on, in at most `unexplained_share` of the tasks.",
+executors are reported only where at most `cold_share` of the executors were fresh; the first wave of a stage never is; what nothing explains \
+only from `unexplained_ms` on, in at most `unexplained_share` of the tasks; these, and Python, only from `least_wall_share` of the run on.",
     why: "A stage ends with its last task. What the slow ones take beyond their peers is time in which most \
 cores have nothing to do, and every following stage waits.",
     fix: "By cause: *gc*, fewer or smaller objects or more memory per task; *fetch_wait*, look at the node that \
@@ -121,17 +121,18 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
 /// Whether such a tail is what every application has, or another detector's.
 fn is_usual(context: &Context<'_>, tail: &Tail, cause: Cause) -> bool {
     let longest_excess = tail.slow.first().map_or(0.0, |slow| slow.excess_ms);
+    let is_short = context
+        .share_of_wall(longest_excess as i64)
+        .is_some_and(|share| share < context.get(&LEAST_WALL_SHARE));
     match cause {
         Cause::Data | Cause::WarmUp => true,
-        Cause::ColdExecutor => {
-            tail.cold_share > context.get(&COLD_SHARE)
-                || context
-                    .share_of_wall(longest_excess as i64)
-                    .is_some_and(|share| share < context.get(&COLD_WALL_SHARE))
-        }
+        Cause::ColdExecutor => is_short || tail.cold_share > context.get(&COLD_SHARE),
+        Cause::Python => is_short,
         Cause::Unexplained => {
             let most = context.get(&UNEXPLAINED_SHARE) * (tail.peers + tail.slow.len()) as f64;
-            longest_excess < context.get(&UNEXPLAINED_MS) || tail.slow.len() as f64 > most.max(1.0)
+            is_short
+                || longest_excess < context.get(&UNEXPLAINED_MS)
+                || tail.slow.len() as f64 > most.max(1.0)
         }
         _ => false,
     }

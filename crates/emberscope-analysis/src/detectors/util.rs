@@ -1,10 +1,10 @@
 //! Cores that were paid for and did nothing.
 
-use super::app_words::{core_time, percent, rounded};
 use crate::capacity::{Capacity, SMALL_RUN_CORE_MS, capacity};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Scope, Severity, Worth};
+use crate::words::{core_time, percent, rounded};
 
 const USED_SHARE: Threshold = Threshold {
     tag: "UTIL",

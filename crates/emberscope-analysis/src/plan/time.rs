@@ -57,7 +57,7 @@ pub fn operators_time(view: &SqlView<'_>, digest: &StageDigest) -> Vec<OperatorT
     let run_ms = digest.counted.run_ms as f64;
     let own: Vec<(u32, &Node)> = view
         .nodes_of_stage(place)
-        .filter(|(_, node)| !names::is_wrapper(&node.name) && !node.in_cached_plan)
+        .filter(|(_, node)| !names::is_wrapper(&node.name) && node.name != "Union" && !node.in_cached_plan)
         .collect();
     if own.is_empty() || run_ms <= 0.0 {
         return Vec::new();

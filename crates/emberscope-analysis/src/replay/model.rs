@@ -128,7 +128,7 @@ impl ReplayModel {
         let by_place: BTreeMap<Place, usize> =
             run.stages.iter().enumerate().map(|(n, stage)| ((stage.id, stage.attempt), n)).collect();
         let (jobs, units, by_job) = jobs_and_units(run, context)?;
-        let lags = &context.result_lag_ms;
+        let lags = &context.occupancy.result_lag_ms;
         let pools = Pools::of(run);
         let mut fair_pools: Vec<&str> = run.stages.iter().filter_map(|stage| stage.pool.as_deref()).collect();
         fair_pools.sort_unstable();
@@ -509,7 +509,7 @@ fn stage_model(
     let mut tasks: Vec<TaskModel> = Vec::with_capacity(order.len());
     let mut launches = Vec::with_capacity(order.len());
     let mut last_awaited = None;
-    let has_retries = stage.tasks.lost().len() > 0;
+    let has_retries = !stage.tasks.lost().is_empty();
     for (n, &row) in order.iter().enumerate() {
         let start = launch[row].unwrap_or(at);
         let stop = finish[row].unwrap_or(context.end_ms).max(start);

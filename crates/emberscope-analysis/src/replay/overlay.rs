@@ -27,7 +27,7 @@ pub(super) struct Overlay {
 }
 
 impl Overlay {
-    pub(super) fn of<'e>(model: &ReplayModel, edits: impl Iterator<Item = &'e Edit> + Clone) -> Self {
+    pub(super) fn of(model: &ReplayModel, edits: &[&Edit]) -> Self {
         let mut overlay = Overlay {
             stages: FxHashMap::default(),
             job_sooner_ms: FxHashMap::default(),
@@ -38,7 +38,7 @@ impl Overlay {
             slots: 1.0,
         };
         let mut seen: FxHashSet<usize> = FxHashSet::default();
-        for edit in edits.clone() {
+        for edit in edits.iter().copied() {
             match edit {
                 Edit::JobSooner { job, by_ms } => {
                     if let Some(job) = model.by_job.get(job) {
@@ -60,8 +60,9 @@ impl Overlay {
                     if let Some(&stage) = model.by_place.get(place)
                         && seen.insert(stage)
                     {
-                        let own = edits.clone().filter(|edit| edit.place() == Some(*place));
-                        overlay.stages.insert(stage, stage_overlay(&model.stages[stage].tasks, own));
+                        let own: Vec<&Edit> =
+                            edits.iter().copied().filter(|edit| edit.place() == Some(*place)).collect();
+                        overlay.stages.insert(stage, stage_overlay(&model.stages[stage].tasks, &own));
                     }
                 }
             }
@@ -95,10 +96,7 @@ impl Overlay {
 }
 
 /// Factors multiply first, attempts go next, and what is left is cut into another number of tasks last.
-fn stage_overlay<'e>(
-    tasks: &Arc<[TaskModel]>,
-    edits: impl Iterator<Item = &'e Edit> + Clone,
-) -> StageOverlay {
+fn stage_overlay(tasks: &Arc<[TaskModel]>, edits: &[&Edit]) -> StageOverlay {
     let mut overlay = StageOverlay::default();
     let mut factors: Option<Vec<f32>> = None;
     let mut removed: FxHashSet<u32> = FxHashSet::default();

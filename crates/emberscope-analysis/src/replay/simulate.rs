@@ -81,12 +81,9 @@ struct Replay<'m> {
 
 impl ReplayModel {
     /// Replays the run with edits. `None` where the model hangs, which only a damaged log brings about.
-    pub fn replay<'e>(
-        &self,
-        edits: impl Iterator<Item = &'e Edit> + Clone,
-        timeline: Timeline,
-    ) -> Option<Outcome> {
-        let overlay = Overlay::of(self, edits);
+    pub fn replay<'e>(&self, edits: impl Iterator<Item = &'e Edit>, timeline: Timeline) -> Option<Outcome> {
+        let edits: Vec<&Edit> = edits.collect();
+        let overlay = Overlay::of(self, &edits);
         Replay::of(self, &overlay, timeline).run()
     }
 }

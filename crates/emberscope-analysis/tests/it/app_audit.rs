@@ -132,6 +132,10 @@ fn configuration_rules() {
             ],
             &["spark.sql.adaptive.coalescePartitions.parallelismFirst"],
         ),
+        // Databricks' runtime is not Spark's version; what holds no version proves nothing.
+        ("DBR 10.4", &[("spark.shuffle.memoryFraction", "0.2")], &["spark.shuffle.memoryFraction"]),
+        ("DBR 10.4", &[("spark.blacklist.enabled", "true")], &[]),
+        ("custom", &[("spark.blacklist.enabled", "true")], &[]),
         // Dead because their switch is off.
         (
             "3.5.9",

@@ -202,3 +202,17 @@ fn local_mode_has_no_executors_to_wait_for() {
         assert!(said(&run, tag).claims().is_empty(), "{tag}");
     }
 }
+
+#[test]
+fn real_clusters_that_grew() {
+    // (fixture, ramp-ups by subject): every one was looked up in the log.
+    for (name, subjects) in [
+        ("dynamic-allocation-3.4.4", &["start", "later"][..]),
+        ("resource-profiles-3.5.9", &["later"]),
+        ("executor-loss-4.3.0", &[]),
+    ] {
+        let sink = said(&fixture(name), "COLD");
+        let found: Vec<&str> = sink.claims().iter().map(|claim| claim.subject.as_str()).collect();
+        assert_eq!(found, subjects, "{name}");
+    }
+}

@@ -1,7 +1,7 @@
 //! The driver's own time, scheduling, and locality.
 
 use crate::made::{Made, MadeTask, fixture, of_kind, said, task};
-use emberscope_analysis::finding::{Claim, Worth};
+use emberscope_analysis::finding::{Claim, Severity, Worth};
 use emberscope_analysis::replay::Edit;
 use serde_json::{Value, json};
 
@@ -43,10 +43,11 @@ fn gaps_are_named_by_what_lies_around_them() {
         (&scan, 35_000, 40_000, 10, "listing"),
         (&broadcast, 35_000, 40_000, 10, "broadcast"),
         (&insert, 0, 10, 40_000, "commit"),
+        (&project, 0, 10, 40_000, "collect"),
     ] {
         let mut made = Made::new("3.5.9", 2, 2, &[]);
-        made.job(None, &[tasks(20_000)]);
-        made.sql(3, "query", plan, &json!({}));
+        made.sql(1, "first", &project, &json!({})).job(Some(1), &[tasks(20_000)]);
+        made.sql_end(1).sql(3, "query", plan, &json!({}));
         if metric > 0 {
             driver_update(&mut made, 3, 7, metric);
         }
@@ -60,7 +61,7 @@ fn gaps_are_named_by_what_lies_around_them() {
         assert!((number(claim, "beyond_normal_ms") - 37_000.0).abs() < 200.0, "{claim:?}");
         assert!((number(claim, "idle_core_ms") - 160_000.0).abs() < 1000.0, "{claim:?}");
         let Worth::Replay { low, high } = &claim.worth else { panic!("{claim:?}") };
-        let job = if kind == "commit" { 2 } else { 1 };
+        let job = if after > before { 2 } else { 1 };
         let by = |edits: &[Edit]| match edits {
             [Edit::JobSooner { job: sooner, by_ms }] if *sooner == job => *by_ms,
             other => panic!("{other:?}"),
@@ -79,6 +80,36 @@ fn time_outside_queries_is_the_program_s_own() {
     assert_eq!(text(claim, "kind"), "code");
     let Worth::Replay { low, high } = &claim.worth else { panic!("{claim:?}") };
     assert!(low.is_empty() && high.len() == 1, "nothing is certain about the program's own code");
+}
+
+#[test]
+fn planning_the_first_query_takes_longer() {
+    for (gap, fires) in [(12_000, false), (20_000, true)] {
+        let mut made = Made::new("3.5.9", 2, 2, &[]);
+        made.job(None, &[tasks(20_000)]);
+        made.sql(3, "query", &plan("Project", &[]), &json!({}));
+        made.wait(gap).job(Some(3), &[tasks(20_000)]);
+        made.sql_end(3);
+        assert_eq!(said(&made.run(), "DRIVER").claims().len(), usize::from(fires), "{gap}");
+    }
+}
+
+#[test]
+fn start_up_is_a_fact_and_no_saving() {
+    let mut made = Made::new("3.5.9", 2, 2, &[]);
+    made.wait(80_000).job(None, &[tasks(20_000)]);
+    let sink = said(&made.run(), "DRIVER");
+    let [claim] = sink.claims() else { panic!("{sink:?}") };
+    assert_eq!((text(claim, "kind"), claim.severity), ("startup", Some(Severity::Info)));
+    assert!(matches!(claim.worth, Worth::None));
+}
+
+#[test]
+fn the_first_stage_meets_a_cold_jvm() {
+    let mut made = Made::new("3.5.9", 2, 2, &[]);
+    made.slots_from = made.now + 9000;
+    made.job(None, &[tasks(20_000)]);
+    assert!(said(&made.run(), "SCHED").claims().is_empty());
 }
 
 #[test]
@@ -113,6 +144,7 @@ fn stages_behind_other_jobs_and_a_slow_driver() {
         (30_000, 30_100, false, Some("queue")),
         (30_000, 30_100, true, None),
         (1000, 12_000, false, Some("driver")),
+        (1000, 4000, false, None),
         (1000, 900, false, None),
     ] {
         let mut made = Made::new("3.5.9", 2, 2, &[]);

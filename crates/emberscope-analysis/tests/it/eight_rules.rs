@@ -11,7 +11,7 @@ pub(crate) fn node(name: &str, detail: &str, metric: u64, children: &[Value]) ->
 }
 
 /// An exchange whose readers update its `records read`.
-pub(crate) fn exchange(detail: &str, metric: u64, child: Value) -> Value {
+pub(crate) fn exchange(detail: &str, metric: u64, child: &Value) -> Value {
     json!({"nodeName": "Exchange", "simpleString": format!("Exchange {detail}"), "children": [child], "metadata": {},
         "metrics": [{"name": "shuffle records written", "accumulatorId": metric, "metricType": "sum"},
             {"name": "records read", "accumulatorId": metric + 1, "metricType": "sum"}]})
@@ -22,7 +22,7 @@ pub(crate) fn join_plan(join: &str) -> Value {
     let side = |metric: u64, key: &str| {
         let scan = node("Scan parquet t", "FileScan parquet t", metric + 5, &[]);
         let sort = format!("Sort [{key} ASC NULLS FIRST]");
-        let from = exchange(&format!("hashpartitioning({key}, 16), ENSURE_REQUIREMENTS"), metric + 1, scan);
+        let from = exchange(&format!("hashpartitioning({key}, 16), ENSURE_REQUIREMENTS"), metric + 1, &scan);
         node("Sort", &sort, metric, &[from])
     };
     let join = node("SortMergeJoin", join, 1, &[side(10, "k#1L"), side(20, "k#5L")]);
@@ -108,7 +108,7 @@ fn grouping(functions: &str, partial: &str, keys: &str) -> Value {
     let scan = node("Scan parquet t", "FileScan parquet t", 40, &[]);
     let before =
         node("HashAggregate", &format!("HashAggregate(keys=[{keys}], functions=[{partial}])"), 30, &[scan]);
-    let shuffle = exchange(&format!("hashpartitioning({keys}, 16)"), 20, before);
+    let shuffle = exchange(&format!("hashpartitioning({keys}, 16)"), 20, &before);
     node("HashAggregate", &format!("HashAggregate(keys=[k#1], functions=[{functions}])"), 1, &[shuffle])
 }
 

@@ -1,4 +1,5 @@
 //! Diagnoses of real and made-up runs.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking and print what they saw")]
 
 mod app_audit;
 mod app_capacity;
@@ -7,9 +8,19 @@ mod app_stream;
 mod attribution;
 mod checks;
 mod config_keys;
+mod dbg;
 mod eight_rules;
+mod lost_work;
 mod made;
+mod memory;
 mod plan;
+mod plan_joins;
+mod plan_operators;
+mod plan_repeated;
+mod planned;
 mod reference;
 mod replay;
+mod shapes;
+mod stage_detectors;
+mod tails;
 mod validation;

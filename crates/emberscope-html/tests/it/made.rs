@@ -238,12 +238,12 @@ pub(crate) fn diagnosis() -> Diagnosis {
             },
         ],
         attribution: Attribution {
-            wall: wall.clone(),
-            core: core.clone(),
+            wall,
+            core,
             model_error: ModelError { pinned_ms: Some(0), free_ratio: Some(0.018) },
             clamped: 0,
             sql: vec![
-                ScopeAttribution { id: "4".to_owned(), wall, core: core.clone() },
+                ScopeAttribution { id: "4".to_owned(), wall, core },
                 ScopeAttribution {
                     id: "2".to_owned(),
                     wall: sum(&[(Part::Cpu, 300_000), (Part::DriverPlanning, 230_000)]),

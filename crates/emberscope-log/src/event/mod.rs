@@ -269,10 +269,17 @@ pub(crate) fn read_event(
         Kind::UnpersistRdd => Event::UnpersistRdd(parse(line)?),
         Kind::StageExecutorMetrics => Event::StageExecutorMetrics(parse(line)?),
         Kind::ExecutorMetricsUpdate => Event::ExecutorMetricsUpdate(parse(line)?),
-        Kind::JobStart => Event::JobStart(parse(line)?),
+        Kind::JobStart => Event::JobStart(Box::new(read(stage::fast::read_job_start, line, options)?)),
         Kind::JobEnd => Event::JobEnd(parse(line)?),
-        Kind::StageSubmitted => Event::StageSubmitted(parse(line)?),
-        Kind::StageCompleted => Event::StageCompleted(Box::new(parse::<stage::StageCompleted>(line)?.info)),
+        Kind::StageSubmitted => {
+            Event::StageSubmitted(Box::new(read(stage::fast::read_stage_submitted, line, options)?))
+        }
+        Kind::StageCompleted => {
+            let fast = if options.without_cursor { None } else { stage::fast::read_stage_completed(line) };
+            let info =
+                fast.map_or_else(|| parse::<stage::StageCompleted>(line).map(|event| event.info), Ok)?;
+            Event::StageCompleted(Box::new(info))
+        }
         Kind::SqlStart => Event::SqlStart(Box::new(plan_event(line, options)?)),
         Kind::SqlPlanUpdate => Event::SqlPlanUpdate(Box::new(plan_event(line, options)?)),
         Kind::SqlEnd => Event::SqlEnd(parse(line)?),
@@ -306,6 +313,16 @@ pub(crate) fn read_event(
         }
     };
     Ok(Outcome::Event(event))
+}
+
+/// Reads a line with the cursor, or with serde where that refuses it.
+fn read<T: DeserializeOwned>(
+    fast: impl Fn(&[u8]) -> Option<T>,
+    line: &[u8],
+    options: ParseOptions,
+) -> Result<T, String> {
+    let fast = if options.without_cursor { None } else { fast(line) };
+    fast.map_or_else(|| parse(line), Ok)
 }
 
 fn plan_event(line: &[u8], options: ParseOptions) -> Result<sql::SqlPlanEvent, String> {

@@ -128,14 +128,16 @@ impl PlanTree {
 #[derive(Default)]
 struct TreeBuilder<'a> {
     tree: PlanTree,
+    /// The tree's text, whose UTF-8 is checked at once when all is there.
+    text: Vec<u8>,
     names: FxHashMap<&'a [u8], Span>,
 }
 
 impl<'a> TreeBuilder<'a> {
     fn add_text(&mut self, raw: RawStr<'a>) -> Option<Span> {
-        let start = u32::try_from(self.tree.text.len()).ok()?;
-        raw.unescape_into(&mut self.tree.text)?;
-        let len = u32::try_from(self.tree.text.len()).ok()? - start;
+        let start = u32::try_from(self.text.len()).ok()?;
+        raw.unescape_into(&mut self.text)?;
+        let len = u32::try_from(self.text.len()).ok()? - start;
         Some(Span { start, len })
     }
 
@@ -193,10 +195,18 @@ impl<'a> TreeBuilder<'a> {
         Some(index)
     }
 
-    fn finish(mut self) -> PlanTree {
+    fn finish(self) -> Option<PlanTree> {
+        let mut tree = self.tree;
+        tree.text = String::from_utf8(self.text).ok()?;
+        // Halves of one character in two texts would pass as a whole one.
+        let nodes = tree.nodes.iter().flat_map(|node| [node.name, node.simple_string, node.metadata]);
+        let mut spans = nodes.chain(tree.metrics.iter().map(|metric| metric.name));
+        if !spans.all(|span| tree.text.is_char_boundary(span.start as usize)) {
+            return None;
+        }
         // A node's metrics follow its children in the log, so they arrive out of order.
-        self.tree.metrics.sort_by_key(|metric| metric.node);
-        self.tree
+        tree.metrics.sort_by_key(|metric| metric.node);
+        Some(tree)
     }
 }
 
@@ -233,7 +243,7 @@ pub fn read_plan(cursor: &mut Cursor<'_>) -> Option<PlanTree> {
         node_is_empty = false;
         // Close this node, and every ancestor that ends with it.
         loop {
-            let Some(parent) = open.pop() else { return Some(builder.finish()) };
+            let Some(parent) = open.pop() else { return builder.finish() };
             if cursor.take(b",") {
                 cursor.expect(b'{')?;
                 open.push(parent);

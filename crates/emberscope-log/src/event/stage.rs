@@ -1,9 +1,15 @@
 //! Jobs and stages (`JsonProtocol.jobStartToJson`, `stageInfoToJson`, `rddInfoToJson`).
+//!
+//! A job lists all its stages, and each stage says all about its RDDs twice more, so that in a log of
+//! large plans these are the most numerous values by far: they too have a fast road ([`fast`]).
+
+pub mod fast;
 
 use super::app::StorageLevel;
 use super::lenient::{Int, TextOrJson};
+use crate::cursor::{Cursor, RawStr};
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
 /// `SparkListenerJobStart`.
@@ -17,13 +23,56 @@ pub struct JobStart {
     pub submission_time: Int,
     /// `Stage Infos`: also stages that will be skipped.
     #[serde(rename = "Stage Infos", default)]
-    pub stage_infos: Vec<StageInfo>,
+    pub stage_infos: Vec<ListedStage>,
     /// `Stage IDs`.
     #[serde(rename = "Stage IDs", default)]
     pub stage_ids: Vec<u32>,
     /// `Properties`: the ones that matter.
     #[serde(rename = "Properties", default)]
     pub properties: Option<LocalProperties>,
+}
+
+/// What a job says of a stage: its submission will say the rest.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "ListedStageInfo")]
+pub struct ListedStage {
+    /// `Stage ID`.
+    pub stage_id: u32,
+    /// `Stage Name`: the short call site.
+    pub name: String,
+    /// `Number of Tasks`.
+    pub num_tasks: Int,
+    /// The smallest id in `RDD Info`.
+    pub first_rdd_id: Option<u32>,
+}
+
+#[derive(Deserialize)]
+struct ListedStageInfo {
+    #[serde(rename = "Stage ID")]
+    stage_id: u32,
+    #[serde(rename = "Stage Name", default)]
+    name: String,
+    #[serde(rename = "Number of Tasks", default)]
+    num_tasks: Int,
+    #[serde(rename = "RDD Info", default)]
+    rdds: Vec<ListedRdd>,
+}
+
+#[derive(Deserialize)]
+struct ListedRdd {
+    #[serde(rename = "RDD ID", default)]
+    id: Int,
+}
+
+impl From<ListedStageInfo> for ListedStage {
+    fn from(info: ListedStageInfo) -> Self {
+        ListedStage {
+            stage_id: info.stage_id,
+            name: info.name,
+            num_tasks: info.num_tasks,
+            first_rdd_id: info.rdds.iter().filter_map(|rdd| rdd.id.small_id()).min(),
+        }
+    }
 }
 
 /// `SparkListenerJobEnd`.
@@ -113,38 +162,80 @@ pub struct StageInfo {
     pub failure_reason: Option<String>,
     /// `Accumulables`: final values.
     #[serde(rename = "Accumulables", default)]
-    pub accumulables: Vec<Accumulable>,
+    pub accumulables: Accumulables,
     /// `Resource Profile Id` (Spark 3.1).
     #[serde(rename = "Resource Profile Id", default)]
     pub resource_profile_id: Int,
 }
 
-/// An accumulator's state at the end of a stage (`JsonProtocol.accumulableInfoToJson`).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-pub struct Accumulable {
-    /// `ID`.
-    #[serde(rename = "ID", default)]
-    pub id: Int,
-    /// `Name`.
-    #[serde(rename = "Name", default)]
-    pub name: Option<String>,
-    /// `Value`: a number, or text of any kind.
-    #[serde(rename = "Value", default)]
-    pub value: TextOrJson,
-    /// `Metadata`: `sql` for SQL metrics.
-    #[serde(rename = "Metadata", default)]
-    pub metadata: Option<String>,
+/// The accumulators of a stage at its end, but for those that repeat task metrics.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Accumulables {
+    /// SQL metrics with integer values: accumulator id and value. Their names are in the plans.
+    pub sql_metrics: Vec<(u64, i64)>,
+    /// All others.
+    pub others: Vec<Accumulable>,
 }
 
-impl Accumulable {
-    /// The value as an integer, if it is one.
-    pub fn integer(&self) -> Option<i64> {
-        self.value.0.as_deref().and_then(|text| text.parse().ok())
+/// An accumulator's state at the end of a stage (`JsonProtocol.accumulableInfoToJson`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Accumulable {
+    /// `ID`.
+    pub id: u64,
+    /// `Name`.
+    pub name: Option<String>,
+    /// `Value`: a number, or text of any kind.
+    pub value: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct AccumulableInfo {
+    #[serde(rename = "ID", default)]
+    id: Int,
+    #[serde(rename = "Name", default)]
+    name: Option<String>,
+    #[serde(rename = "Value", default)]
+    value: TextOrJson,
+    #[serde(rename = "Metadata", default)]
+    metadata: Option<String>,
+}
+
+impl Accumulables {
+    fn add(&mut self, info: AccumulableInfo) {
+        let Some(id) = info.id.id() else { return };
+        if info.name.as_deref().is_some_and(|name| name.starts_with("internal.")) {
+            return;
+        }
+        if info.metadata.as_deref() == Some("sql") {
+            let value = info.value.0.as_deref().and_then(|text| text.parse().ok());
+            self.sql_metrics.extend(value.map(|value| (id, value)));
+        } else {
+            self.others.push(Accumulable { id, name: info.name, value: info.value.0 });
+        }
+    }
+}
+
+struct AccumulablesVisitor;
+
+impl<'de> Visitor<'de> for AccumulablesVisitor {
+    type Value = Accumulables;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a list of accumulables")
     }
 
-    /// Whether this repeats a task metric.
-    pub fn is_internal(&self) -> bool {
-        self.name.as_deref().is_some_and(|name| name.starts_with("internal."))
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Accumulables, A::Error> {
+        let mut found = Accumulables::default();
+        while let Some(info) = seq.next_element::<AccumulableInfo>()? {
+            found.add(info);
+        }
+        Ok(found)
+    }
+}
+
+impl<'de> Deserialize<'de> for Accumulables {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(AccumulablesVisitor)
     }
 }
 
@@ -157,9 +248,9 @@ pub struct RddInfo {
     /// `Name`.
     #[serde(rename = "Name", default)]
     pub name: String,
-    /// `Scope`: JSON in text, with the operator's name.
-    #[serde(rename = "Scope", default)]
-    pub scope: Option<String>,
+    /// The operator's name inside `Scope`, e.g. `WholeStageCodegen (1)`.
+    #[serde(rename = "Scope", default, deserialize_with = "operator_of_scope")]
+    pub operator: Option<String>,
     /// `Parent IDs`.
     #[serde(rename = "Parent IDs", default)]
     pub parent_ids: Vec<u32>,
@@ -174,15 +265,31 @@ pub struct RddInfo {
     pub barrier: bool,
 }
 
-impl RddInfo {
-    /// The operator name inside `Scope`, e.g. `WholeStageCodegen (1)`.
-    pub fn scope_name(&self) -> Option<String> {
-        #[derive(Deserialize)]
-        struct Scope {
-            name: String,
-        }
-        serde_json::from_str::<Scope>(self.scope.as_deref()?).ok().map(|scope| scope.name)
+fn operator_of_scope<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let scope: Option<String> = Option::deserialize(deserializer)?;
+    Ok(scope.as_deref().and_then(operator_name))
+}
+
+/// The operator's name in the JSON of a scope.
+fn operator_name(scope: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Scope {
+        name: String,
     }
+    let (mut cursor, mut name) = (Cursor::new(scope.as_bytes()), None);
+    // Twice the same name is for serde to refuse.
+    let is_plain = cursor.object(|cursor, key| match key {
+        b"name" if name.is_none() => {
+            name = cursor.string().and_then(RawStr::to_text);
+            name.as_ref().map(|_| ())
+        }
+        b"name" => None,
+        _ => cursor.skip(),
+    });
+    if is_plain.is_some() && cursor.is_at_end() && name.is_some() {
+        return name;
+    }
+    serde_json::from_str::<Scope>(scope).ok().map(|scope| scope.name)
 }
 
 /// The local properties of a job that say whose it is; the others repeat the configuration.

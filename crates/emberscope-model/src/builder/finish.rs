@@ -1,8 +1,7 @@
 //! From what was collected to a run: links, statuses, estimates, accounting, trust.
 
-use super::stages::StageEntry;
 use super::{RunBuilder, lost};
-use crate::accounting;
+use crate::accounting::RowFacts;
 use crate::engine;
 use crate::run::{
     Application, ApplicationStatus, Executor, Job, JobStatus, Run, StageAttempt, StageStatus,
@@ -10,8 +9,8 @@ use crate::run::{
 };
 use crate::sql::{SqlExecution, SqlStatus};
 use crate::trust::{StageCoverage, Trust};
-use emberscope_log::columns::{TaskColumn, TaskStatus};
-use emberscope_log::event::task::{EXECUTOR_METRICS, TaskRow};
+use emberscope_log::columns::TaskStatus;
+use emberscope_log::event::task::TaskRow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 impl RunBuilder {
@@ -28,19 +27,17 @@ impl RunBuilder {
         trust.spark_version.clone_from(&spark_version);
 
         let mut application = self.application(spark_version, &mut trust);
-        let mut stages = self.finish_stages(&mut trust);
-        self.raise_peaks_by_tasks(&mut stages);
+        let (mut stages, facts) = self.finish_stages(&mut trust);
         let mut jobs: Vec<Job> = std::mem::take(&mut self.jobs).into_values().collect();
         link_jobs(&jobs, &mut stages);
-        accounting::assign_useful(&mut stages, &mut trust);
         estimate_ends(&mut jobs, &mut stages, &application, &mut trust);
         let mut unsubmitted_stages = self.unsubmitted_stages(&jobs, &stages);
         link_parents(&mut stages, &unsubmitted_stages);
         let sql_executions = self.finish_sql(&jobs, &application, &mut trust);
         application.status = application_status(&application, &jobs, &sql_executions);
-        cover(&stages, &mut trust);
+        cover(&stages, &facts, &mut trust);
         if application.id.is_some() && !trust.compacted {
-            lost::count(&jobs, &stages, &mut unsubmitted_stages, &mut trust);
+            lost::count(&jobs, &stages, &facts, &mut unsubmitted_stages, &mut trust);
         }
         self.storage.finish();
 
@@ -134,57 +131,6 @@ impl RunBuilder {
         }
     }
 
-    fn finish_stages(&mut self, trust: &mut Trust) -> Vec<StageAttempt> {
-        let mut implausible = BTreeMap::new();
-        let mut stages: Vec<StageAttempt> = std::mem::take(&mut self.stages)
-            .into_iter()
-            // Executor metrics alone do not make a stage that ran.
-            .filter(|entry| entry.is_submitted || entry.is_completed || entry.tasks.rows() > 0)
-            .map(|entry| finish_stage(entry, &mut implausible))
-            .collect();
-        for (name, times) in implausible {
-            trust.clamp(name, times);
-        }
-        stages.sort_by_key(|stage| (stage.id, stage.attempt));
-        stages
-    }
-
-    /// Task ends carry the peaks of their executor while they ran; often nothing else does
-    /// (`AppStatusListener.onTaskEnd` does the same).
-    fn raise_peaks_by_tasks(&mut self, stages: &mut [StageAttempt]) {
-        for stage in stages {
-            let sums = stage.tasks.sums();
-            let polled = EXECUTOR_METRICS.iter().filter(|(_, column)| sums[column.slot()].unwrap_or(0) > 0);
-            let polled: Vec<_> = polled.collect();
-            if polled.is_empty() {
-                continue;
-            }
-            let executors = stage.tasks.column(TaskColumn::Executor);
-            for (name, column) in polled {
-                let mut peaks: BTreeMap<i64, i64> = BTreeMap::new();
-                stage.tasks.for_each(*column, |row, value| {
-                    if let Some(executor) = executors[row] {
-                        let peak = peaks.entry(executor).or_default();
-                        *peak = value.max(*peak);
-                    }
-                });
-
-                for (executor, peak) in peaks {
-                    let id = self.strings.text(executor as u32).to_owned();
-                    let of_stage = stage
-                        .executor_peaks
-                        .entry(id.clone())
-                        .or_default()
-                        .entry(name.to_string())
-                        .or_default();
-                    *of_stage = peak.max(*of_stage);
-                    let of_run = self.executor(&id).peaks.entry(name.to_string()).or_default();
-                    *of_run = peak.max(*of_run);
-                }
-            }
-        }
-    }
-
     fn unsubmitted_stages(&mut self, jobs: &[Job], stages: &[StageAttempt]) -> Vec<UnsubmittedStage> {
         let submitted: BTreeSet<u32> = stages.iter().map(|stage| stage.id).collect();
         let mut pending: BTreeSet<u32> = BTreeSet::new();
@@ -228,6 +174,7 @@ impl RunBuilder {
                 (None, true) => SqlStatus::Succeeded,
                 (None, false) => SqlStatus::Running,
             };
+            self.unknown_driver_updates += execution.forget_metric_ids();
             if execution.end_ms.is_none() && application.has_end && execution.start_ms.is_some() {
                 let last_job_end = own_jobs.iter().filter_map(|job| job.end_ms).max();
                 execution.end_ms = last_job_end.or(application.end_ms);
@@ -242,7 +189,7 @@ impl RunBuilder {
             (self.tasks.repeated_ends, "task ends that repeat an earlier one, ignored"),
             (self.elided_lines, "lines too long to hold, whose long texts were cut"),
             (self.non_integer_updates, "accumulator updates that are no integers and take no part in sums"),
-            (unknown_driver_updates(run), "driver-side metric updates that belong to no node of their plan"),
+            (self.unknown_driver_updates, "driver-side metric updates that belong to no node of their plan"),
         ];
         for (times, what) in counted.iter().filter(|(times, _)| *times > 0) {
             trust.notes.push(format!("{what}: {times}"));
@@ -257,48 +204,6 @@ impl RunBuilder {
         if run.storage.block_updates == 0 {
             trust.not_logged.insert("block updates (spark.eventLog.logBlockUpdates.enabled)".to_owned());
         }
-    }
-}
-
-fn finish_stage(entry: StageEntry, implausible: &mut BTreeMap<&'static str, u64>) -> StageAttempt {
-    let tasks = entry.tasks.finish(implausible);
-    let mut first_launch_ms: Option<i64> = None;
-    let mut last_finish_ms: Option<i64> = None;
-    tasks.for_each(TaskColumn::LaunchTime, |_, time| {
-        first_launch_ms = Some(first_launch_ms.map_or(time, |first| first.min(time)));
-    });
-    tasks.for_each(TaskColumn::FinishTime, |_, time| {
-        last_finish_ms = Some(last_finish_ms.map_or(time, |last| last.max(time)));
-    });
-    let status = match (entry.is_completed, &entry.failure_reason) {
-        (true, None) => StageStatus::Complete,
-        (true, Some(_)) => StageStatus::Failed,
-        (false, _) => StageStatus::Active,
-    };
-    StageAttempt {
-        id: entry.id,
-        attempt: entry.attempt,
-        name: entry.name,
-        details: entry.details,
-        num_tasks: entry.num_tasks,
-        submitted_ms: entry.submitted_ms,
-        completed_ms: entry.completed_ms,
-        status,
-        failure_reason: entry.failure_reason,
-        parent_ids: entry.parent_ids,
-        executed_parents: Vec::new(),
-        rdd_ids: entry.rdd_ids,
-        is_barrier: entry.is_barrier,
-        resource_profile_id: entry.resource_profile_id,
-        pool: entry.pool,
-        job_ids: Vec::new(),
-        is_result: entry.is_result,
-        first_launch_ms,
-        last_finish_ms,
-        accumulators: entry.accumulators,
-        sql_metric_values: entry.sql_metric_values,
-        executor_peaks: entry.executor_peaks,
-        tasks,
     }
 }
 
@@ -403,24 +308,12 @@ fn application_status(
 }
 
 /// How many of the expected task ends are in the log.
-fn cover(stages: &[StageAttempt], trust: &mut Trust) {
-    for stage in stages {
-        let statuses = stage.tasks.statuses();
-        let indexes = stage.tasks.column(TaskColumn::Index);
-        let mut known: BTreeSet<i64> = BTreeSet::new();
-        let mut ended: BTreeSet<i64> = BTreeSet::new();
-        for (row, index) in indexes.iter().enumerate() {
-            // Without an index a task counts for itself.
-            let index = index.unwrap_or(-1 - row as i64);
-            known.insert(index);
-            if statuses[row] != TaskStatus::Running {
-                ended.insert(index);
-            }
-        }
-        let seen = ended.len() as u64;
+fn cover(stages: &[StageAttempt], facts: &[RowFacts], trust: &mut Trust) {
+    for (stage, facts) in stages.iter().zip(facts) {
+        let seen = facts.ended;
         let expected = match (stage.status, stage.num_tasks) {
             (StageStatus::Complete, Some(num_tasks)) => num_tasks.max(seen),
-            _ => known.len() as u64,
+            _ => facts.known,
         };
         trust.coverage.tasks_expected = trust.coverage.tasks_expected.saturating_add(expected);
         trust.coverage.tasks_seen += seen;
@@ -462,16 +355,4 @@ fn distant_end(run: &Run) -> Option<String> {
             idle / (24 * 3_600_000)
         )
     })
-}
-
-/// Driver-side updates of accumulators that no version of the plan names.
-fn unknown_driver_updates(run: &Run) -> u64 {
-    run.sql_executions
-        .iter()
-        .filter(|execution| !execution.driver_updates.is_empty())
-        .map(|execution| {
-            let kinds = run.metric_kinds(execution);
-            execution.driver_updates.iter().filter(|(id, _)| !kinds.contains_key(id)).count() as u64
-        })
-        .sum()
 }

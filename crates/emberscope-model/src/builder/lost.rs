@@ -1,21 +1,22 @@
 //! Events that must have been and are not in the log: a listener that could not keep up drops them, and
 //! then every total is too low without a word.
 
+use crate::accounting::RowFacts;
 use crate::run::{Job, JobStatus, StageAttempt, UnsubmittedStage};
 use crate::trust::{StageCoverage, Trust};
-use emberscope_log::columns::TaskColumn;
 use std::collections::BTreeSet;
 
 /// Finds what is missing, adds it to the coverage and tells it.
 pub(super) fn count(
     jobs: &[Job],
     stages: &[StageAttempt],
+    facts: &[RowFacts],
     unsubmitted: &mut [UnsubmittedStage],
     trust: &mut Trust,
 ) {
     stages_of_ended_jobs(jobs, stages, unsubmitted, trust);
     job_ids(jobs, trust);
-    task_ids(stages, trust);
+    task_ids(stages, facts, trust);
     trust.coverage.update_ratio();
 }
 
@@ -68,13 +69,9 @@ fn job_ids(jobs: &[Job], trust: &mut Trust) {
 }
 
 /// Spark numbers task attempts from 0 without gaps, over all stages.
-fn task_ids(stages: &[StageAttempt], trust: &mut Trust) {
-    let mut attempts = 0u64;
-    let mut last: Option<i64> = None;
-    for stage in stages {
-        attempts += stage.tasks.rows() as u64;
-        stage.tasks.for_each(TaskColumn::TaskId, |_, id| last = last.max(Some(id)));
-    }
+fn task_ids(stages: &[StageAttempt], facts: &[RowFacts], trust: &mut Trust) {
+    let attempts: u64 = stages.iter().map(|stage| stage.tasks.rows() as u64).sum();
+    let last = facts.iter().filter_map(|facts| facts.last_task_id).max();
     let Some(last) = last else { return };
     let missing = (last as u64).saturating_add(1).saturating_sub(attempts);
     // Ids far beyond the number of attempts are damage, not gaps.

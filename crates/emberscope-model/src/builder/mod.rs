@@ -7,9 +7,13 @@
 
 mod application;
 mod finish;
+mod finish_stages;
 mod lost;
+mod prepare;
 mod sql;
 mod stages;
+
+pub use prepare::PreparedBlock;
 
 use crate::blobs::BlobStore;
 use crate::failures::FailuresBuilder;
@@ -28,6 +32,7 @@ use emberscope_log::event::app::{
 use emberscope_log::event::stream::ConnectEvent;
 use emberscope_log::source::RunSource;
 use emberscope_log::strings::StringTable;
+use prepare::PreparedPlan;
 use rustc_hash::{FxHashMap, FxHashSet};
 use stages::{StageEntry, TaskIndex};
 use std::collections::BTreeMap;
@@ -75,6 +80,9 @@ pub struct RunBuilder {
     content_hash: Option<u64>,
     elided_lines: u64,
     non_integer_updates: u64,
+    unknown_driver_updates: u64,
+    /// Threads that finishing may use; the result does not depend on it.
+    threads: usize,
     /// Call sites, which many stages and queries share.
     call_sites: FxHashSet<Arc<str>>,
 }
@@ -106,8 +114,27 @@ impl RunBuilder {
         }
     }
 
+    /// Lets [`RunBuilder::finish`] use so many threads.
+    #[must_use]
+    pub fn with_threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+
     /// Takes the next block.
-    pub fn add(&mut self, mut block: ParsedBlock) {
+    pub fn add(&mut self, block: ParsedBlock) {
+        self.add_prepared(PreparedBlock::new(block));
+    }
+
+    /// Takes the next block, which was made ready elsewhere.
+    pub fn add_prepared(&mut self, prepared: PreparedBlock) {
+        let PreparedBlock { mut block, plans, blobs } = prepared;
+        let place = self.blobs.take(blobs);
+        let mut plans = plans.into_iter().map(|plan| PreparedPlan {
+            tree: plan.tree.map(|blob| blob.moved(place)),
+            text: plan.text.map(|blob| blob.moved(place)),
+            ..plan
+        });
         if block.member != self.current_member {
             self.current_member = block.member;
             self.member_lines = 0;
@@ -124,7 +151,7 @@ impl RunBuilder {
         self.add_bad_lines(&block);
         self.add_tasks(&mut block);
         for (_, event) in std::mem::take(&mut block.others) {
-            self.add_event(event);
+            self.add_event(event, &mut plans);
         }
         self.member_lines += u64::from(block.lines);
         if let Some(end) = &block.member_end {
@@ -220,7 +247,7 @@ impl RunBuilder {
         });
     }
 
-    fn add_event(&mut self, event: Event) {
+    fn add_event(&mut self, event: Event, plans: &mut impl Iterator<Item = PreparedPlan>) {
         match event {
             Event::LogStart(event) => self.spark_version = event.spark_version.or(self.spark_version.take()),
             Event::ApplicationStart(event) => self.application_started(event),
@@ -256,8 +283,8 @@ impl RunBuilder {
             Event::JobEnd(event) => self.job_ended(event),
             Event::StageSubmitted(event) => self.stage_submitted(*event),
             Event::StageCompleted(info) => self.stage_completed(*info),
-            Event::SqlStart(event) => self.sql_started(*event),
-            Event::SqlPlanUpdate(event) => self.sql_plan_update(&event),
+            Event::SqlStart(event) => self.sql_started(*event, plans.next().unwrap_or_default()),
+            Event::SqlPlanUpdate(event) => self.sql_plan_update(&event, plans.next().unwrap_or_default()),
             Event::SqlEnd(event) => self.sql_ended(event),
             Event::DriverAccumUpdates(event) => self.driver_updates(&event),
             Event::AdaptiveMetricUpdates(event) => self.adaptive_metrics(event),

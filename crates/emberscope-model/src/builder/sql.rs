@@ -1,7 +1,7 @@
 //! SQL executions.
 
 use super::RunBuilder;
-use crate::plan;
+use super::prepare::PreparedPlan;
 use crate::redact;
 use crate::sql::{LateMetric, PlanVersion, SqlExecution};
 use emberscope_log::event::plan::MetricKind;
@@ -12,8 +12,8 @@ impl RunBuilder {
         self.sql.entry(id).or_insert_with(|| SqlExecution { id, ..SqlExecution::default() })
     }
 
-    pub(super) fn sql_started(&mut self, mut event: SqlPlanEvent) {
-        let version = self.plan_version(&event);
+    pub(super) fn sql_started(&mut self, mut event: SqlPlanEvent, plan: PreparedPlan) {
+        let version = self.plan_version(&event, plan);
         redact::properties(&mut event.modified_configs);
         let details = event.details.as_deref().map(|details| self.shared(details));
         let execution = self.sql(event.execution_id);
@@ -28,20 +28,14 @@ impl RunBuilder {
         execution.versions.insert(0, version);
     }
 
-    pub(super) fn sql_plan_update(&mut self, event: &SqlPlanEvent) {
-        let version = self.plan_version(event);
+    pub(super) fn sql_plan_update(&mut self, event: &SqlPlanEvent, plan: PreparedPlan) {
+        let version = self.plan_version(event, plan);
         self.sql(event.execution_id).versions.push(version);
     }
 
-    fn plan_version(&mut self, event: &SqlPlanEvent) -> PlanVersion {
-        let tree = event.plan.as_ref().map(|tree| self.blobs.put(&plan::encode(tree)));
-        let text = event.plan_text.as_ref().map(|text| self.blobs.put(redact::text(text).as_bytes()));
-        PlanVersion {
-            tree,
-            text,
-            text_bytes: event.plan_text_len,
-            nodes: event.plan.as_ref().map_or(0, |tree| tree.nodes.len() as u32),
-        }
+    fn plan_version(&mut self, event: &SqlPlanEvent, plan: PreparedPlan) -> PlanVersion {
+        self.sql(event.execution_id).metric_ids.extend(plan.metric_ids);
+        PlanVersion { tree: plan.tree, text: plan.text, text_bytes: event.plan_text_len, nodes: plan.nodes }
     }
 
     pub(super) fn sql_ended(&mut self, event: SqlExecutionEnd) {

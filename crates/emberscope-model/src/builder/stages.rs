@@ -104,7 +104,7 @@ impl RunBuilder {
                 id: info.stage_id,
                 name: info.name.clone(),
                 num_tasks: info.num_tasks.id().unwrap_or(0),
-                first_rdd_id: info.rdds.iter().filter_map(|rdd| rdd.id.small_id()).min(),
+                first_rdd_id: info.first_rdd_id,
                 is_skipped: false,
             });
         }
@@ -165,17 +165,11 @@ impl RunBuilder {
         stage.is_completed = true;
         stage.completed_ms = completed_ms;
         stage.failure_reason = failure_reason;
-        let mut sql_metric_values = Vec::new();
-        for accumulable in accumulables.into_iter().filter(|accumulable| !accumulable.is_internal()) {
-            let Some(id) = accumulable.id.id() else { continue };
-            if accumulable.metadata.as_deref() == Some("sql") {
-                // Names of SQL metrics are in the plans.
-                sql_metric_values.extend(accumulable.integer().map(|value| (id, value)));
-            } else {
-                let accumulator = StageAccumulator { name: accumulable.name, value: accumulable.value.0 };
-                stage.accumulators.insert(id, accumulator);
-            }
+        for accumulable in accumulables.others {
+            let accumulator = StageAccumulator { name: accumulable.name, value: accumulable.value };
+            stage.accumulators.insert(accumulable.id, accumulator);
         }
+        let mut sql_metric_values = accumulables.sql_metrics;
         sql_metric_values.sort_unstable();
         stage.sql_metric_values = sql_metric_values.into();
         stage.tasks.complete();

@@ -4,7 +4,7 @@
 
 mod advice;
 
-use crate::builder::RunBuilder;
+use crate::builder::{PreparedBlock, RunBuilder};
 use crate::run::Run;
 use crate::trust::Trust;
 pub use advice::{Advice, Basis, Purpose, SavedOf, Saving};
@@ -156,15 +156,18 @@ pub fn examine(
     scan_options: ScanOptions,
     progress: &(dyn Fn(u64) + Sync),
 ) -> (Run, Census) {
-    let mut builder = RunBuilder::new(source);
+    let mut builder = RunBuilder::new(source).with_threads(scan_options.threads);
     let mut census = Census::default();
     scan(
         &source.members,
         scan_options,
         progress,
-        |block| (parse_block(block, ParseOptions::default()), count_block(block)),
+        |block| {
+            let parsed = PreparedBlock::new(parse_block(block, ParseOptions::default()));
+            (parsed, count_block(block))
+        },
         |(parsed, counted)| {
-            builder.add(parsed);
+            builder.add_prepared(parsed);
             census.add(counted);
         },
     );

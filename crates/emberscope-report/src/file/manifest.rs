@@ -4,6 +4,7 @@ use super::{Format, RunKey, in_progress};
 use crate::ReportError;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Version of the manifest's shape.
@@ -124,9 +125,17 @@ impl Manifest {
         let written = path.with_extension("manifest.inprogress");
         let json = serde_json::to_vec(self)
             .map_err(|error| ReportError::Manifest { path: path.clone(), reason: error.to_string() })?;
-        std::fs::write(&written, json)
-            .and_then(|()| std::fs::rename(&written, &path))
-            .map_err(ReportError::io(&path, "written"))
+        let write = || {
+            let mut file = File::create(&written)?;
+            file.write_all(&json)?;
+            // While files are written a lost list is no loss: what is in progress is known by its name.
+            if self.state != State::Writing {
+                file.sync_all()?;
+            }
+            std::fs::rename(&written, &path)
+        };
+        write().map_err(ReportError::io(&path, "written"))?;
+        if self.state == State::Writing { Ok(()) } else { sync_dir(dir) }
     }
 
     /// Goes on where a writer stopped: puts whole files in their places, removes what is not whole.
@@ -158,6 +167,7 @@ impl Manifest {
                         done => done.map_err(ReportError::io(&to, "put in its place"))?,
                     }
                 }
+                sync_dir(dir)?;
                 for name in std::mem::take(&mut self.obsolete) {
                     remove(&dir.join(name))?;
                 }
@@ -200,6 +210,14 @@ impl Manifest {
         self.files = files;
         self.state = State::Recovered;
         self.save(dir)
+    }
+}
+
+/// Makes names of files last through a loss of power. Not every system lets a directory be opened.
+pub(super) fn sync_dir(dir: &Path) -> Result<(), ReportError> {
+    match File::open(dir) {
+        Ok(open) if cfg!(unix) => open.sync_all().map_err(ReportError::io(dir, "written")),
+        _ => Ok(()),
     }
 }
 

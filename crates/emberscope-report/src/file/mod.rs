@@ -10,12 +10,13 @@ pub(crate) mod manifest;
 mod ndjson;
 mod parquet_file;
 pub(crate) mod recover;
+mod timer;
 
 use crate::ReportError;
 use crate::cells::Batch;
 use crate::destination::run_id;
 use crate::schema::Report;
-use crate::sink::{Sink, Written};
+use crate::sink::{Sink, Written, lock};
 use crate::snippets;
 use emberscope_model::run::Run;
 use manifest::{Manifest, ManifestFile, RunLock, State};
@@ -24,7 +25,9 @@ use parquet_file::ParquetFile;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use timer::Timer;
 
 /// Form of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +57,8 @@ pub struct FileSinkOptions {
     pub batch_size: usize,
     /// Bytes after which a new file begins.
     pub file_size_limit: u64,
-    /// Time after which rows are handed to the system, however few they are.
+    /// Time after which rows are handed to the system, however few they are and whether or not more
+    /// come. Of NDJSON only: Parquet cannot be read before its end is written.
     pub flush_every: Duration,
     /// How long closing may take.
     pub close_timeout: Duration,
@@ -112,7 +116,7 @@ pub(crate) struct OpenFile {
 }
 
 enum Writer {
-    Ndjson(NdjsonFile),
+    Ndjson(Box<NdjsonFile>),
     Parquet(Box<ParquetFile>),
 }
 
@@ -127,19 +131,30 @@ impl Writer {
 
 /// Writes the files of one run.
 pub struct FileSink {
+    files: Arc<Files>,
+    timer: Option<Timer>,
+    _lock: RunLock,
+}
+
+/// What a sink shares with its timer. A writer is locked before the state.
+struct Files {
     dir: PathBuf,
     options: FileSinkOptions,
     reports: Vec<Report>,
+    /// Of every table, so that tables can be written beside each other.
+    writers: BTreeMap<Report, Mutex<Option<Writer>>>,
+    state: Mutex<FilesState>,
+}
+
+struct FilesState {
     manifest: Manifest,
     /// Files of this run that were there before.
     earlier: BTreeSet<String>,
-    writers: BTreeMap<Report, Writer>,
     /// Files that are whole and not yet in their places.
     whole: Vec<ManifestFile>,
     /// Where numbers of file names go on.
     next: BTreeMap<Report, u32>,
     is_promoted: bool,
-    _lock: RunLock,
 }
 
 /// The name of a file while it is written.
@@ -161,48 +176,123 @@ impl FileSink {
         // What an earlier writer left is finished if it was whole, else it is written again now.
         manifest.settle(dir)?;
         let earlier = manifest.files.iter().map(|file| file.name.clone()).collect();
-        let mut sink = FileSink {
+        let has_timer = options.format == Format::Ndjson && !options.flush_every.is_zero();
+        let flush_every = options.flush_every;
+        let files = Arc::new(Files {
             dir: dir.to_owned(),
             options,
             reports: reports.to_vec(),
-            manifest,
-            earlier,
-            writers: BTreeMap::new(),
-            whole: Vec::new(),
-            next: BTreeMap::new(),
-            is_promoted: false,
-            _lock: lock,
-        };
+            writers: Report::ALL.iter().map(|report| (*report, Mutex::new(None))).collect(),
+            state: Mutex::new(FilesState {
+                manifest,
+                earlier,
+                whole: Vec::new(),
+                next: BTreeMap::new(),
+                is_promoted: false,
+            }),
+        });
+        let mut sink = FileSink { files: Arc::clone(&files), timer: None, _lock: lock };
         // A report without rows has a file all the same: it gives a view its place and its columns.
         for report in reports {
-            sink.begin(*report)?;
+            let writer = files.begin(*report)?;
+            files.with_writer(*report, |open| *open = Some(writer));
+        }
+        if has_timer {
+            sink.timer = Some(Timer::start(flush_every, move || files.flush()));
         }
         Ok(sink)
     }
+}
+
+impl Files {
+    fn with_writer<T>(&self, report: Report, work: impl FnOnce(&mut Option<Writer>) -> T) -> T {
+        match self.writers.get(&report) {
+            Some(writer) => work(&mut lock(writer)),
+            // Every table has a place.
+            None => work(&mut None),
+        }
+    }
 
     /// Opens the next file of a report.
-    fn begin(&mut self, report: Report) -> Result<(), ReportError> {
-        let open = self.claim(report)?;
-        let writer = match self.options.format {
-            Format::Ndjson => Writer::Ndjson(NdjsonFile::new(open, report, &self.options)),
+    fn begin(&self, report: Report) -> Result<Writer, ReportError> {
+        let open = lock(&self.state).claim(&self.dir, report, self.options.format)?;
+        Ok(match self.options.format {
+            Format::Ndjson => Writer::Ndjson(Box::new(NdjsonFile::new(open, report, &self.options))),
             Format::Parquet => Writer::Parquet(Box::new(ParquetFile::new(open, report)?)),
-        };
-        self.writers.insert(report, writer);
+        })
+    }
+
+    /// Hands all rows to the system.
+    fn flush(&self) {
+        for writer in self.writers.values() {
+            if let Some(Writer::Ndjson(file)) = &mut *lock(writer) {
+                file.flush_waiting();
+            }
+        }
+    }
+
+    fn write(&self, batch: &Batch<'_>, open: &mut Option<Writer>) -> Result<(), ReportError> {
+        let mut row = 0;
+        while row < batch.rows {
+            let writer = match open {
+                Some(writer) => writer,
+                None => open.insert(self.begin(batch.report)?),
+            };
+            let bytes = match writer {
+                Writer::Ndjson(file) => file.write(batch, &mut row)?,
+                Writer::Parquet(file) => file.write(batch, &mut row)?,
+            };
+            if bytes >= self.options.file_size_limit {
+                self.end(batch.report, open)?;
+            }
+        }
         Ok(())
     }
 
+    fn end(&self, report: Report, open: &mut Option<Writer>) -> Result<(), ReportError> {
+        if let Some(writer) = open.take() {
+            let (name, rows, bytes) = writer.finish()?;
+            let file = ManifestFile { name, report: report.name().to_owned(), rows, bytes };
+            lock(&self.state).whole.push(file);
+        }
+        Ok(())
+    }
+
+    /// Ends all files and gives them their names.
+    fn finish(&self) -> Result<BTreeMap<Report, Written>, ReportError> {
+        for report in self.writers.keys() {
+            self.with_writer(*report, |open| self.end(*report, open))?;
+        }
+        let mut state = lock(&self.state);
+        let mut written: BTreeMap<Report, Written> = BTreeMap::new();
+        // Which table ended first is chance.
+        state.whole.sort_by_key(|file| Report::from_name(&file.report));
+        for file in &state.whole {
+            if let Some(report) = Report::from_name(&file.report) {
+                let of_report = written.entry(report).or_default();
+                of_report.rows += file.rows;
+                of_report.files += 1;
+                of_report.bytes += file.bytes;
+            }
+        }
+        state.promote(&self.dir, &self.reports)?;
+        Ok(written)
+    }
+}
+
+impl FilesState {
     /// Finds a name that is this run's or nobody's, and creates its file.
-    fn claim(&mut self, report: Report) -> Result<OpenFile, ReportError> {
+    fn claim(&mut self, dir: &Path, report: Report, format: Format) -> Result<OpenFile, ReportError> {
         loop {
             let number = self.next.entry(report).or_default();
-            let name = format!("{}-reports-{number}.{}", report.name(), self.options.format.extension());
+            let name = format!("{}-reports-{number}.{}", report.name(), format.extension());
             *number += 1;
-            let target = self.dir.join(&name);
+            let target = dir.join(&name);
             let is_own = self.earlier.contains(&name);
             if !is_own && target.exists() {
                 continue;
             }
-            let path = in_progress(&self.dir, &name);
+            let path = in_progress(dir, &name);
             if path.exists() {
                 // Another run's.
                 continue;
@@ -210,7 +300,7 @@ impl FileSink {
             // Listed before it exists: so no file is ever there that nobody knows.
             self.manifest.pending.push(name.clone());
             self.manifest.state = State::Writing;
-            self.manifest.save(&self.dir)?;
+            self.manifest.save(dir)?;
             let file = match File::options().write(true).create_new(true).open(&path) {
                 Ok(file) => file,
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
@@ -232,37 +322,11 @@ impl FileSink {
         }
     }
 
-    fn end(&mut self, report: Report) -> Result<(), ReportError> {
-        if let Some(writer) = self.writers.remove(&report) {
-            let (name, rows, bytes) = writer.finish()?;
-            self.whole.push(ManifestFile { name, report: report.name().to_owned(), rows, bytes });
-        }
-        Ok(())
-    }
-
-    /// Ends all files and gives them their names.
-    fn finish(&mut self) -> Result<BTreeMap<Report, Written>, ReportError> {
-        for report in self.reports.clone() {
-            self.end(report)?;
-        }
-        let mut written: BTreeMap<Report, Written> = BTreeMap::new();
-        for file in &self.whole {
-            if let Some(report) = Report::from_name(&file.report) {
-                let of_report = written.entry(report).or_default();
-                of_report.rows += file.rows;
-                of_report.files += 1;
-                of_report.bytes += file.bytes;
-            }
-        }
-        self.promote()?;
-        Ok(written)
-    }
-
     /// Gives all files their names: first the data, then the list of it.
-    fn promote(&mut self) -> Result<(), ReportError> {
+    fn promote(&mut self, dir: &Path, reports: &[Report]) -> Result<(), ReportError> {
         let kept = self.manifest.files.iter().filter(|file| {
             // A report that was not asked for this time stays.
-            !self.reports.iter().any(|report| report.name() == file.report)
+            !reports.iter().any(|report| report.name() == file.report)
         });
         let files: Vec<ManifestFile> = kept.cloned().chain(self.whole.drain(..)).collect();
         self.manifest.obsolete = self
@@ -273,41 +337,30 @@ impl FileSink {
             .collect();
         self.manifest.files = files;
         self.manifest.state = State::Promoting;
-        self.manifest.save(&self.dir)?;
+        self.manifest.save(dir)?;
         // From here on the files are whole, whatever happens: the next start goes on.
         self.is_promoted = true;
-        self.manifest.settle(&self.dir)
+        self.manifest.settle(dir)
     }
 }
 
 impl Sink for FileSink {
-    fn write(&mut self, batch: &Batch<'_>) -> Result<(), ReportError> {
-        let mut row = 0;
-        while row < batch.rows {
-            if !self.writers.contains_key(&batch.report) {
-                self.begin(batch.report)?;
-            }
-            let Some(writer) = self.writers.get_mut(&batch.report) else { break };
-            let bytes = match writer {
-                Writer::Ndjson(file) => file.write(batch, &mut row)?,
-                Writer::Parquet(file) => file.write(batch, &mut row)?,
-            };
-            if bytes >= self.options.file_size_limit {
-                self.end(batch.report)?;
-            }
-        }
-        Ok(())
+    fn write(&self, batch: &Batch<'_>) -> Result<(), ReportError> {
+        self.files.with_writer(batch.report, |open| self.files.write(batch, open))
+    }
+
+    fn end(&self, report: Report) -> Result<(), ReportError> {
+        self.files.with_writer(report, |open| self.files.end(report, open))
     }
 
     fn close(self: Box<Self>) -> Result<BTreeMap<Report, Written>, ReportError> {
         // A disk that hangs must not hang its user: closing goes on beside, and is waited for.
-        let (dir, timeout) = (self.dir.clone(), self.options.close_timeout);
+        let (dir, timeout) = (self.files.dir.clone(), self.files.options.close_timeout);
         let (tell, told) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
-            let mut sink = self;
-            let done = sink.finish();
+            let done = self.files.finish();
             // Its lock goes before its user goes on.
-            drop(sink);
+            drop(self);
             // Nobody listens after the time is up.
             _ = tell.send(done);
         });
@@ -316,20 +369,27 @@ impl Sink for FileSink {
     }
 
     fn view_snippet(&self, report: Report) -> Option<String> {
-        Some(snippets::view(report, self.options.format, &snippets::literal(&self.dir)))
+        Some(snippets::view(report, self.files.options.format, &snippets::literal(&self.files.dir)))
     }
 }
 
 impl Drop for FileSink {
     fn drop(&mut self) {
-        if self.is_promoted {
+        // It holds the files, too.
+        self.timer = None;
+        let mut state = lock(&self.files.state);
+        if state.is_promoted {
             return;
         }
+        drop(state);
         // Not finished: leave what was there before, and nothing else.
-        self.writers.clear();
-        for name in std::mem::take(&mut self.manifest.pending) {
-            _ = std::fs::remove_file(in_progress(&self.dir, &name));
+        for writer in self.files.writers.values() {
+            *lock(writer) = None;
         }
-        self.manifest.restore(&self.dir);
+        state = lock(&self.files.state);
+        for name in std::mem::take(&mut state.manifest.pending) {
+            _ = std::fs::remove_file(in_progress(&self.files.dir, &name));
+        }
+        state.manifest.restore(&self.files.dir);
     }
 }

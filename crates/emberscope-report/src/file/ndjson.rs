@@ -21,6 +21,8 @@ pub(super) struct NdjsonFile {
     flushed: Instant,
     written_rows: u64,
     written_bytes: u64,
+    /// What went wrong while nobody waited for an answer.
+    failed: Option<ReportError>,
 }
 
 impl NdjsonFile {
@@ -35,11 +37,13 @@ impl NdjsonFile {
             flushed: Instant::now(),
             written_rows: 0,
             written_bytes: 0,
+            failed: None,
         }
     }
 
     /// Takes rows from `row` on, up to the next flush; gives the file's size.
     pub(super) fn write(&mut self, batch: &Batch<'_>, row: &mut usize) -> Result<u64, ReportError> {
+        self.check()?;
         while *row < batch.rows {
             self.rows.write(batch, *row, &mut self.buffer);
             self.buffer.push(b'\n');
@@ -56,6 +60,17 @@ impl NdjsonFile {
         Ok(self.written_bytes)
     }
 
+    /// Hands the rows that wait to the system. Should that fail, the next call that can tell does.
+    pub(super) fn flush_waiting(&mut self) {
+        if self.buffered_rows > 0 && self.failed.is_none() {
+            self.failed = self.flush().err();
+        }
+    }
+
+    fn check(&mut self) -> Result<(), ReportError> {
+        self.failed.take().map_or(Ok(()), Err)
+    }
+
     fn flush(&mut self) -> Result<(), ReportError> {
         self.open
             .file
@@ -69,9 +84,12 @@ impl NdjsonFile {
         Ok(())
     }
 
-    /// Name, rows and bytes.
+    /// Name, rows and bytes; all is on disk then.
     pub(super) fn finish(mut self) -> Result<(String, u64, u64), ReportError> {
+        self.check()?;
         self.flush()?;
+        let target = self.open.path.with_file_name(&self.open.name);
+        self.open.file.sync_all().map_err(ReportError::io(&target, "written"))?;
         Ok((self.open.name, self.written_rows, self.written_bytes))
     }
 }

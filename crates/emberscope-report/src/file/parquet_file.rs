@@ -4,11 +4,12 @@ use super::OpenFile;
 use crate::ReportError;
 use crate::arrow;
 use crate::cells::Batch;
-use crate::schema::Report;
+use crate::schema::{Report, Type};
 use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, ZstdLevel};
-use parquet::file::properties::WriterProperties;
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::types::ColumnPath;
 use std::fs::File;
 use std::path::PathBuf;
 
@@ -23,7 +24,6 @@ pub(super) struct ParquetFile {
     /// For messages.
     target: PathBuf,
     name: String,
-    path: PathBuf,
     rows: u64,
 }
 
@@ -32,14 +32,24 @@ impl ParquetFile {
         let schema = arrow::schema(report);
         let target = open.path.with_file_name(&open.name);
         let level = ZstdLevel::try_new(1).unwrap_or_default();
-        let properties = WriterProperties::builder()
+        let mut properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(level))
+            // A row group is small: pages of it need no bounds of their own.
+            .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
-            .set_created_by(format!("emberscope {}", env!("CARGO_PKG_VERSION")))
-            .build();
+            .set_created_by(format!("emberscope {}", env!("CARGO_PKG_VERSION")));
+        // Measurements rarely repeat, so that a dictionary of them costs time and saves nothing; Spark reads
+        // differences since 3.3.
+        for def in report.columns().iter().filter(|def| matches!(def.ty, Type::Int | Type::Long)) {
+            let path = ColumnPath::from(def.name);
+            properties = properties
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+        }
+        let properties = properties.build();
         let writer = ArrowWriter::try_new(open.file, schema.clone(), Some(properties))
             .map_err(|source| ReportError::Parquet { path: target.clone(), source })?;
-        Ok(ParquetFile { writer, schema, target, name: open.name, path: open.path, rows: 0 })
+        Ok(ParquetFile { writer, schema, target, name: open.name, rows: 0 })
     }
 
     /// Takes all rows from `row` on; gives the file's size, as far as it is known.
@@ -56,11 +66,13 @@ impl ParquetFile {
         Ok((self.writer.bytes_written() + self.writer.in_progress_size()) as u64)
     }
 
-    /// Name, rows and bytes.
+    /// Name, rows and bytes; all is on disk then.
     pub(super) fn finish(self) -> Result<(String, u64, u64), ReportError> {
         let target = self.target;
-        self.writer.close().map_err(|source| ReportError::Parquet { path: target.clone(), source })?;
-        let bytes = std::fs::metadata(&self.path).map_err(ReportError::io(&target, "written"))?.len();
+        let failed = |source| ReportError::Parquet { path: target.clone(), source };
+        let file = self.writer.into_inner().map_err(failed)?;
+        let written = file.sync_all().and_then(|()| file.metadata());
+        let bytes = written.map_err(ReportError::io(&target, "written"))?.len();
         Ok((self.name, self.rows, bytes))
     }
 }

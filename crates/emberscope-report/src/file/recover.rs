@@ -1,7 +1,7 @@
 //! Taking over what dead writers left.
 
 use super::in_progress;
-use super::manifest::{Manifest, ManifestFile, RunLock, State, remove};
+use super::manifest::{Manifest, ManifestFile, RunLock, State, remove, sync_dir};
 use crate::ReportError;
 use crate::schema::Report;
 use std::fs::File;
@@ -153,8 +153,9 @@ fn take_over_file(
         return Ok(None);
     }
     let (rows, bytes, all) = whole_lines(&mut file).map_err(ReportError::io(&from, "read"))?;
-    file.set_len(bytes).map_err(ReportError::io(&from, "written"))?;
+    file.set_len(bytes).and_then(|()| file.sync_all()).map_err(ReportError::io(&from, "written"))?;
     std::fs::rename(&from, &path).map_err(ReportError::io(&path, "put in its place"))?;
+    sync_dir(dir)?;
     found.push(Recovered::Lines { path, rows, cut_bytes: all - bytes });
     let report = name.split("-reports-").next().and_then(Report::from_name);
     let report = report.map_or("", Report::name).to_owned();

@@ -1,27 +1,19 @@
 //! The `plan_node` table.
 
-use super::sql::coordinates;
+use super::sql::Plan;
 use super::{Columns, Emit};
 use crate::ReportError;
 use crate::cells::{BatchBuilder, Cell, Text};
-use crate::schema::{Report, columns};
+use crate::schema::columns;
 use emberscope_log::event::plan::PlanTree;
 use emberscope_model::run::Run;
-use emberscope_model::sql::{MappingMethod, NodeStages, SqlExecution, SqlMetric};
-use std::collections::BTreeMap;
-
-/// The final plan of an execution, with everything that its nodes need.
-pub(crate) struct Plan {
-    tree: PlanTree,
-    coordinates: Vec<String>,
-    stages: Vec<NodeStages>,
-    metrics: BTreeMap<u64, SqlMetric>,
-}
+use emberscope_model::sql::{MappingMethod, NodeStages, SqlExecution};
 
 pub(crate) struct Row<'r, 'p> {
     run: &'r Run,
     sql: &'r SqlExecution,
     plan: &'p Plan,
+    stages: &'p [NodeStages],
     node: usize,
 }
 
@@ -35,8 +27,8 @@ pub(crate) const COLUMNS: Columns<Read> = columns! {
     "node_name" Text [""] "Operator", "`nodeName`, trailing blanks cut" => |r| r.text(|tree| tree.nodes[r.node].name).trim_end().to_owned().into();
     "simple_string" Text [""] "Operator with its arguments", "`simpleString`" => |r| r.text(|tree| tree.nodes[r.node].simple_string).to_owned().into();
     "metadata" Text [""] "Facts about a file scan, as JSON", "`metadata`; null where there is none" => |r| Some(r.text(|tree| tree.nodes[r.node].metadata)).filter(|text| !text.is_empty()).map(str::to_owned).into();
-    "stages" TextList [""] "Stage attempts in which it ran, as `stage.attempt`", "tasks that updated its metrics, else the neighbours' on the same side of every exchange" => |r| Cell::Texts(r.plan.stages[r.node].stages.iter().map(|(stage, attempt)| Text::from(format!("{stage}.{attempt}"))).collect());
-    "stages_method" Text [""] "accumulators (certain) or neighbours (likely); null when no stage was found", "see stages" => |r| r.plan.stages[r.node].method.map(method).into();
+    "stages" TextList [""] "Stage attempts in which it ran, as `stage.attempt`", "tasks that updated its metrics, else the neighbours' on the same side of every exchange" => |r| Cell::Texts(r.stages[r.node].stages.iter().map(|(stage, attempt)| Text::from(format!("{stage}.{attempt}"))).collect());
+    "stages_method" Text [""] "accumulators (certain) or neighbours (likely); null when no stage was found", "see stages" => |r| r.stages[r.node].method.map(method).into();
     "metrics" LongMap [""] "Totals by display name: over attempts that counted and the driver's own updates; units as metric_kinds say", "task accumulators and driver updates by accumulator id; never-updated metrics are left out" => |r| Cell::Counts(r.metrics().into_iter().map(|(name, _, total)| (name, total)).collect());
     "metric_kinds" TextMap [""] "How to read metrics: sum, size (bytes), timing (ms), nsTiming (ns) or average (ten-fold)", "`metricType`" => |r| Cell::Map(r.metrics().into_iter().map(|(name, kind, _)| (name, kind.into())).collect());
     "application_id" Text [""] "Application of the run", "`App ID`" => |r| r.run.application.id.as_ref().into();
@@ -60,10 +52,7 @@ impl<'r> Row<'r, '_> {
         let tree = &self.plan.tree;
         let mut found: Vec<(Text<'r>, &'static str, i64)> = Vec::new();
         for metric in tree.metrics_of(self.node as u32) {
-            let Some(total) = self.plan.metrics.get(&metric.accumulator_id).and_then(|metric| metric.total)
-            else {
-                continue;
-            };
+            let Some(total) = self.plan.total(metric.accumulator_id) else { continue };
             let name = tree.text(metric.name);
             let times = found.iter().filter(|(known, ..)| known.split(" (").next() == Some(name)).count();
             let name = if times == 0 { name.to_owned() } else { format!("{name} ({})", times + 1) };
@@ -73,23 +62,20 @@ impl<'r> Row<'r, '_> {
     }
 }
 
-pub(super) fn produce(run: &Run, emit: &mut Emit<'_>) -> Result<(), ReportError> {
-    let mut builder = BatchBuilder::new(Report::PlanNode);
-    for sql in &run.sql_executions {
-        let Some(tree) = run.final_plan(sql) else { continue };
-        let plan = Plan {
-            coordinates: coordinates(&tree),
-            stages: run.node_stages(sql, &tree),
-            metrics: run.sql_metrics(sql),
-            tree,
-        };
-        for node in 0..plan.tree.nodes.len() {
-            let row = Row { run, sql, plan: &plan, node };
-            if builder.push(|column| (COLUMNS[column].read)(&row)) {
-                emit(&builder.take())?;
-            }
+/// Adds the nodes of a plan.
+pub(super) fn add<'r>(
+    run: &'r Run,
+    sql: &'r SqlExecution,
+    plan: &Plan,
+    builder: &mut BatchBuilder<'r>,
+    emit: &mut Emit<'_>,
+) -> Result<(), ReportError> {
+    let stages = run.node_stages(sql, &plan.tree);
+    for node in 0..plan.tree.nodes.len() {
+        let row = Row { run, sql, plan, stages: &stages, node };
+        if builder.push(|column| (COLUMNS[column].read)(&row)) {
+            emit(&builder.take())?;
         }
     }
-    let last = builder.take();
-    if last.rows > 0 { emit(&last) } else { Ok(()) }
+    Ok(())
 }

@@ -1,20 +1,39 @@
 //! The `sql` table.
 
-use super::{Columns, Emit, ids, produce_rows};
+use super::{Columns, Emit, ids, plan_node};
 use crate::ReportError;
-use crate::cells::{Cell, SqlNode, Text};
+use crate::cells::{BatchBuilder, Cell, SqlNode, Text};
 use crate::schema::{Report, columns};
 use emberscope_log::event::plan::PlanTree;
 use emberscope_model::run::Run;
-use emberscope_model::sql::{SqlExecution, SqlStatus};
+use emberscope_model::sql::{MetricTotals, SqlExecution, SqlStatus};
 use std::collections::HashMap;
 
-pub(crate) struct Row<'r> {
-    run: &'r Run,
-    sql: &'r SqlExecution,
+/// The final plan of an execution with the totals of its metrics: what both tables of plans need.
+pub(crate) struct Plan {
+    pub(super) tree: PlanTree,
+    pub(super) coordinates: Vec<String>,
+    totals: MetricTotals,
 }
 
-type Read = for<'r> fn(&Row<'r>) -> Cell<'r>;
+impl Plan {
+    fn of(run: &Run, sql: &SqlExecution) -> Option<Plan> {
+        let tree = run.final_plan(sql)?;
+        Some(Plan { coordinates: coordinates(&tree), totals: run.metric_totals(sql, &tree), tree })
+    }
+
+    pub(super) fn total(&self, accumulator_id: u64) -> Option<i64> {
+        self.totals.get(&accumulator_id).copied()
+    }
+}
+
+pub(crate) struct Row<'r, 'p> {
+    run: &'r Run,
+    sql: &'r SqlExecution,
+    plan: Option<&'p Plan>,
+}
+
+type Read = for<'r, 'p> fn(&Row<'r, 'p>) -> Cell<'r>;
 
 pub(crate) const COLUMNS: Columns<Read> = columns! {
     "sqlId" Long [""] "Unique SQL execution identifier", "`executionId`" => |r| r.sql.id.into();
@@ -43,28 +62,25 @@ fn status(sql: &SqlExecution) -> &'static str {
     }
 }
 
-fn details(row: &Row<'_>) -> Option<String> {
+fn details(row: &Row<'_, '_>) -> Option<String> {
     row.sql.versions.iter().rev().find_map(|version| row.run.blob_text(version.text?))
 }
 
-fn nodes<'r>(row: &Row<'r>) -> Option<Vec<SqlNode<'r>>> {
-    let tree = row.run.final_plan(row.sql)?;
-    let metrics = row.run.sql_metrics(row.sql);
+fn nodes<'r>(row: &Row<'r, '_>) -> Option<Vec<SqlNode<'r>>> {
+    let plan = row.plan?;
+    let tree = &plan.tree;
     let job_name = job_name(row.run, row.sql);
-    let coordinates = coordinates(&tree);
     let parents: Vec<Option<u32>> = tree.nodes.iter().map(|node| node.parent).collect();
     let mut is_leaf = vec![true; tree.nodes.len()];
     for parent in parents.iter().flatten() {
         is_leaf[*parent as usize] = false;
     }
-    let nodes = coordinates.into_iter().enumerate().map(|(n, coordinates)| {
+    let nodes = plan.coordinates.iter().enumerate().map(|(n, coordinates)| {
         let node = tree.nodes[n];
         let mut values = Vec::new();
         let mut names: HashMap<&str, u32> = HashMap::new();
         for metric in tree.metrics_of(n as u32) {
-            let Some(total) = metrics.get(&metric.accumulator_id).and_then(|metric| metric.total) else {
-                continue;
-            };
+            let Some(total) = plan.total(metric.accumulator_id) else { continue };
             let name = tree.text(metric.name);
             let times = names.entry(name).or_default();
             *times += 1;
@@ -75,7 +91,7 @@ fn nodes<'r>(row: &Row<'r>) -> Option<Vec<SqlNode<'r>>> {
             sql_id: row.sql.id as i64,
             job_name: job_name.clone(),
             node_name: tree.text(node.name).to_owned(),
-            coordinates,
+            coordinates: coordinates.clone(),
             metrics: values,
             is_leaf: is_leaf[n],
             parent_node_name: node
@@ -111,7 +127,29 @@ pub(super) fn coordinates(tree: &PlanTree) -> Vec<String> {
     places
 }
 
-pub(super) fn produce(run: &Run, emit: &mut Emit<'_>) -> Result<(), ReportError> {
-    let rows = run.sql_executions.iter().map(|sql| Row { run, sql });
-    produce_rows(Report::Sql, rows, |row, column| (COLUMNS[column].read)(row), emit)
+/// Makes the rows of one or both tables of plans, for which each plan is looked at once.
+pub(super) fn produce(
+    run: &Run,
+    wants_sql: bool,
+    wants_nodes: bool,
+    emit: &mut Emit<'_>,
+) -> Result<(), ReportError> {
+    let mut rows = BatchBuilder::new(Report::Sql);
+    let mut nodes = BatchBuilder::new(Report::PlanNode);
+    for sql in &run.sql_executions {
+        let plan = Plan::of(run, sql);
+        let row = Row { run, sql, plan: plan.as_ref() };
+        if wants_sql && rows.push(|column| (COLUMNS[column].read)(&row)) {
+            emit(&rows.take())?;
+        }
+        if let (Some(plan), true) = (&plan, wants_nodes) {
+            plan_node::add(run, sql, plan, &mut nodes, emit)?;
+        }
+    }
+    for last in [rows.take(), nodes.take()] {
+        if last.rows > 0 {
+            emit(&last)?;
+        }
+    }
+    Ok(())
 }

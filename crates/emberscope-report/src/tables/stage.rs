@@ -4,18 +4,23 @@ use super::{Columns, Emit, ids, produce_rows};
 use crate::ReportError;
 use crate::cells::Cell;
 use crate::schema::{Report, columns};
-use emberscope_log::columns::{N_TASK_COLUMNS, TaskColumn};
+use emberscope_log::columns::TaskColumn;
 use emberscope_model::run::{Run, StageAttempt, StageStatus};
+use emberscope_model::tasks::TaskSums;
 
 pub(crate) struct Row<'r> {
     pub(super) run: &'r Run,
     pub(super) stage: &'r StageAttempt,
-    sums: [Option<i64>; N_TASK_COLUMNS],
+    sums: TaskSums,
+    useful: TaskSums,
 }
 
 impl<'r> Row<'r> {
     pub(super) fn new(run: &'r Run, stage: &'r StageAttempt) -> Self {
-        Row { run, stage, sums: stage.tasks.sums() }
+        let sums = stage.tasks.sums();
+        // Without lost attempts the useful ones are all, and need no second look.
+        let useful = if stage.tasks.lost().is_empty() { sums } else { stage.tasks.useful_sums() };
+        Row { run, stage, sums, useful }
     }
 
     /// Sum over all attempts; `None` when none measured it.
@@ -30,8 +35,7 @@ impl<'r> Row<'r> {
 
     /// Sum over attempts that counted.
     pub(super) fn useful(&self, column: TaskColumn) -> Option<i64> {
-        let tasks = &self.stage.tasks;
-        if tasks.lost().is_empty() { self.all(column) } else { tasks.sum_of(column, tasks.useful()) }
+        self.useful[column.slot()]
     }
 
     pub(super) fn shuffle_read(&self, sum: impl Fn(&Self, TaskColumn) -> Option<i64>) -> Option<i64> {

@@ -125,24 +125,27 @@ pub(super) fn reason(status: TaskStatus) -> Option<&'static str> {
 }
 
 impl<'r> Rows<'r, '_> {
-    fn read(&self, read: Read) -> Cells<'r> {
-        match read {
-            Metric(column) => Cells::Ints(self.metric(column)),
-            Flag(column) => {
-                let mut values = vec![None; self.chunk.rows()];
-                self.chunk.for_each(column, |row, value| values[row] = Some(value != 0));
-                Cells::Bools(values)
-            }
-            Read::Text(column) => {
-                let mut values: Vec<Option<Text<'r>>> = vec![None; self.chunk.rows()];
+    /// Adds the values of a column to those of earlier rows.
+    fn read(&self, read: Read, cells: &mut Cells<'r>) {
+        match (read, cells) {
+            (Metric(column), Cells::Ints(values)) => self.fill(column, values, |value| value),
+            (Flag(column), Cells::Bools(values)) => self.fill(column, values, |value| value != 0),
+            (Read::Text(column), Cells::Texts(values)) => {
                 let strings = &self.run.strings;
-                self.chunk.for_each(column, |row, value| {
-                    values[row] = Some(Text::Borrowed(strings.text(value as u32)));
-                });
-                Cells::Texts(values)
+                self.fill(column, values, |value| Text::Borrowed(strings.text(value as u32)));
             }
-            Of(compute) => compute(self),
+            (Of(compute), cells) => cells.append(compute(self)),
+            (Metric(_) | Flag(_) | Read::Text(_), cells) => {
+                debug_assert!(false, "a column of another type than its definition's: {cells:?}");
+            }
         }
+    }
+
+    fn fill<T: Clone>(&self, column: TaskColumn, values: &mut Vec<Option<T>>, value: impl Fn(i64) -> T) {
+        let first = values.len();
+        values.resize(first + self.chunk.rows(), None);
+        let values = &mut values[first..];
+        self.chunk.for_each(column, |row, logged| values[row] = Some(value(logged)));
     }
 
     fn metric(&self, column: TaskColumn) -> Vec<Option<i64>> {
@@ -194,11 +197,11 @@ pub(super) fn produce(run: &Run, emit: &mut Emit<'_>) -> Result<(), ReportError>
             // A log may have many thousand stages of few tasks.
             pending.rows += chunk.rows();
             for (cells, column) in pending.columns.iter_mut().zip(COLUMNS) {
-                cells.append(rows.read(column.read));
+                rows.read(column.read, cells);
             }
             if pending.rows >= BATCH_ROWS {
                 emit(&pending)?;
-                pending = Batch::empty(Report::Task);
+                pending.clear();
             }
         }
     }

@@ -33,8 +33,8 @@ pub(crate) fn write(
     dir: &Path,
     options: FileSinkOptions,
 ) -> Result<(), ReportError> {
-    let mut sink = FileSink::open(dir, &RunKey::of(run), reports, options)?;
-    write_run(run, reports, &mut sink)?;
+    let sink = FileSink::open(dir, &RunKey::of(run), reports, options)?;
+    write_run(run, reports, &sink, 2)?;
     Box::new(sink).close().map(|_| ())
 }
 

@@ -34,14 +34,15 @@ pub(crate) fn run(options: &ReportOptions) -> anyhow::Result<Exit> {
             }
             let (place, written, snippets) = match &options.target {
                 ReportTarget::Log => {
-                    let mut sink = LogSink::new(BufWriter::new(std::io::stdout()), &options.reports);
-                    write_run(&run, &options.reports, &mut sink)?;
+                    let sink = LogSink::new(BufWriter::new(std::io::stdout()), &options.reports);
+                    // One after the other, so that lines come in order.
+                    write_run(&run, &options.reports, &sink, 1)?;
                     (None, Box::new(sink).close()?, Vec::new())
                 }
                 ReportTarget::Files { destination, options: file_options } => {
                     let dir = destination.resolve(&run, several).map_err(crate::cli::usage)?;
-                    let mut sink = FileSink::open(&dir, &key, &options.reports, file_options.clone())?;
-                    write_run(&run, &options.reports, &mut sink)?;
+                    let sink = FileSink::open(&dir, &key, &options.reports, file_options.clone())?;
+                    write_run(&run, &options.reports, &sink, options.reading.scan.threads)?;
                     let wanted = options.reports.iter().filter(|_| options.snippets);
                     let snippets: Vec<String> =
                         wanted.filter_map(|report| sink.view_snippet(*report)).collect();

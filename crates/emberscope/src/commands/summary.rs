@@ -8,7 +8,7 @@ use crate::output::Output;
 use crate::render;
 use emberscope_log::block::ParseOptions;
 use emberscope_model::load::load;
-use emberscope_model::summary::summarize;
+use emberscope_model::summary::summarize_on;
 
 /// Runs the command.
 pub(crate) fn run(options: &ShowOptions) -> anyhow::Result<Exit> {
@@ -20,7 +20,7 @@ pub(crate) fn run(options: &ShowOptions) -> anyhow::Result<Exit> {
         guard.as_slice(),
         |source, progress| (load(source, options.reading.scan, ParseOptions::default(), progress), ()),
         |run, ()| {
-            let summary = summarize(&run);
+            let summary = summarize_on(&run, options.reading.scan.threads);
             let text = match options.format {
                 Format::Json => serde_json::to_string(&summary)? + "\n",
                 Format::Text => render::summary::text(&summary, &Facts::of(&run), look, is_first),

@@ -105,14 +105,39 @@ fn several_runs_have_their_own_directories() {
     assert!(rows["application"].iter().all(|row| row.contains(r#""status":"succeeded""#)));
 }
 
+/// The Parquet files of all results below a directory, by table: of one log they are always the same.
+fn parquet_files(dir: &Path) -> BTreeMap<String, Vec<Vec<u8>>> {
+    let mut found: BTreeMap<String, Vec<Vec<u8>>> = BTreeMap::new();
+    for path in files(dir).into_iter().filter(|path| !is_hidden(path)) {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let bytes = std::fs::read(&path).unwrap();
+        assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"), "{name} is cut");
+        found.entry(name.split("-reports-").next().unwrap().to_owned()).or_default().push(bytes);
+    }
+    found.values_mut().for_each(|files| files.sort());
+    found
+}
+
 /// A writer killed at any moment leaves no half file, and the next one writes every row once.
 #[test]
 fn fifty_kills() {
+    kills(50, "ndjson", rows);
+}
+
+#[test]
+fn twenty_kills_of_parquet() {
+    kills(20, "parquet", parquet_files);
+}
+
+fn kills<T: PartialEq>(times: u32, format: &str, contents: impl Fn(&Path) -> T) {
     let dir = Dir::new(&[]);
     let out = dir.path().join("o");
     let log = fixture("sql-aqe-4.3.0");
-    let args =
-        ["report", &log, "--out", "o", "--reports", "all", "--batch-size", "1", "--file-size-limit", "4KiB"];
+    let args = [
+        ["report", &log, "--out", "o", "--reports", "all", "--batch-size", "1"].as_slice(),
+        &["--file-size-limit", "4KiB", "--format", format],
+    ]
+    .concat();
     // Another run's files in the same place.
     let other =
         dir.run(&["report", &fixture("rdd-4.3.0"), "--out", "o/{{spark.app.id}}", "--reports", "all"]);
@@ -123,18 +148,20 @@ fn fifty_kills() {
     let expected_dir = Dir::new(&[]);
     assert!(expected_dir.run(&args).status.success());
     let whole = begun.elapsed();
-    let expected = rows(&expected_dir.path().join("o"));
+    let expected = contents(&expected_dir.path().join("o"));
     let own = out.join("applicationId=local-1796020181676");
-    for n in 0..50u32 {
+    for n in 0..times {
         let mut child = dir.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        std::thread::sleep(Duration::from_micros(whole.as_micros() as u64 * u64::from(n * 37 % 50) / 45));
+        std::thread::sleep(Duration::from_micros(
+            whole.as_micros() as u64 * u64::from(n * 37 % times) * 10 / u64::from(times * 9),
+        ));
         _ = child.kill();
         child.wait().unwrap();
         // What has a final name is whole.
-        rows(&own);
+        contents(&own);
         if n % 10 == 9 {
             assert!(dir.run(&args).status.success());
-            assert!(rows(&own) == expected, "rows differ after kill {n}");
+            assert!(contents(&own) == expected, "rows differ after kill {n}");
         }
     }
     let left: Vec<PathBuf> = files(&own)
@@ -146,6 +173,37 @@ fn fifty_kills() {
     for (path, bytes) in others {
         assert!(std::fs::read(&path).unwrap() == bytes, "{path:?} was touched");
     }
+}
+
+#[test]
+fn two_processes_at_once_lose_nothing() {
+    let second = base::log().replace("app-1", "app-2");
+    let dir = Dir::new(&[("app-1", base::log().as_bytes()), ("app-2", second.as_bytes())]);
+    for round in 0..5 {
+        let mut children: Vec<_> = ["app-1", "app-2"]
+            .map(|log| ["report", log, "--out", "o", "--tasks", "--quiet"])
+            .iter()
+            .map(|args| dir.command(args).stdout(Stdio::null()).spawn().unwrap())
+            .collect();
+        assert!(children.iter_mut().all(|child| child.wait().unwrap().success()), "{round}");
+        let rows = rows(&dir.path().join("o"));
+        for table in ["application", "job", "task"] {
+            let of = |app: &str| rows[table].iter().filter(|row| row.contains(app)).count();
+            assert_eq!((of("app-1"), of("app-2")), (1, 1), "{table}");
+        }
+    }
+}
+
+#[test]
+fn closing_that_takes_too_long_fails_and_the_next_report_is_whole() {
+    let dir = Dir::new(&[("app-1", base::log().as_bytes())]);
+    let args = ["report", "app-1", "--out", "o", "--tasks"];
+    let shown = dir.show(&[&args[..], &["--close-timeout", "0"]].concat());
+    assert!(shown.starts_with("exit code: 1\n"), "{shown}");
+    assert!(shown.contains("not written after 0 s") && shown.contains("raise --close-timeout"), "{shown}");
+    assert!(dir.run(&args).status.success());
+    let rows = rows(&dir.path().join("o"));
+    assert_eq!((rows["job"].len(), rows["task"].len()), (1, 1));
 }
 
 #[cfg(unix)]

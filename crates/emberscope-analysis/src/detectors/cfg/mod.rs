@@ -2,12 +2,12 @@
 
 mod rules;
 
-use super::app_words::{percent, rounded, size};
 use crate::capacity::default_overhead_bytes;
 use crate::config::Conf;
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Scope, Severity, Worth};
+use crate::words::{percent, rounded, size};
 
 const RDD_SHARE: Threshold = Threshold {
     tag: "CFG",

@@ -1,7 +1,7 @@
 //! Rules about settings that are dead, out of order or at odds with each other.
 
 use super::Fault;
-use crate::config::{Conf, key};
+use crate::config::{Conf, Version, key};
 use crate::context::Context;
 use crate::finding::{Change, ChangeKind};
 use emberscope_model::config::ConfigOrigin;
@@ -56,7 +56,8 @@ pub(super) fn bounds(conf: &Conf<'_>) -> Vec<Fault> {
 
 /// Settings that this version does not read.
 pub(super) fn dead_names(ctx: &Context<'_>, conf: &Conf<'_>) -> Vec<Fault> {
-    if ctx.run.application.spark_version.is_none() {
+    // An unknown version is taken for the newest, which proves nothing about what it reads.
+    if ctx.run.application.spark_version.as_deref().and_then(Version::parse).is_none() {
         return Vec::new();
     }
     let version = conf.version();

@@ -1,6 +1,5 @@
 //! Gaps between jobs, and what lay around them.
 
-use super::LARGE_RESULT;
 use crate::capacity;
 use crate::context::Context;
 use crate::plan::{OperatorClass, SqlView};
@@ -159,12 +158,7 @@ fn kind_in_query(ctx: &Context<'_>, execution: &SqlExecution, from: i64, to: i64
     let half = (to - from) / 2;
     if !later && earlier {
         let writes = view.as_ref().is_some_and(|view| has(view, OperatorClass::Write));
-        if writes {
-            return Kind::Commit;
-        }
-        if result_bytes(ctx, execution) as f64 >= ctx.get(&LARGE_RESULT) {
-            return Kind::Collect;
-        }
+        return if writes { Kind::Commit } else { Kind::Collect };
     }
     let Some(view) = view else { return Kind::Planning };
     if driver_ms(&view, &["metadata time"]) > half {

@@ -2,12 +2,13 @@
 
 mod gaps;
 
-use super::app_words::{core_time, count, rounded, time};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
-use crate::finding::{Change, Claim, Confidence, Nature, Scope, Worth};
+use crate::finding::{Change, Claim, Confidence, Nature, Scope, Severity, Worth};
 use crate::replay::Edit;
+use crate::words::{core_time, count, duration, rounded};
 use gaps::{Kind, Piece, pieces};
+use std::collections::BTreeMap;
 
 const NORMAL_MS: Threshold = Threshold {
     tag: "DRIVER",
@@ -19,8 +20,15 @@ const NORMAL_MS: Threshold = Threshold {
 const STARTUP_MS: Threshold = Threshold {
     tag: "DRIVER",
     name: "normal_startup_ms",
-    default: 10_000.0,
+    default: 30_000.0,
     doc: "Time from the run's start to its first job that is normal.",
+};
+
+const FIRST_QUERY_MS: Threshold = Threshold {
+    tag: "DRIVER",
+    name: "normal_first_query_ms",
+    default: 10_000.0,
+    doc: "Part of the gap in which the first query is planned that is normal: the driver loads and compiles its own code.",
 };
 
 const BUDGET_MS: Threshold = Threshold {
@@ -42,21 +50,21 @@ const MIN_EXCESS_MS: Threshold = Threshold {
     tag: "DRIVER",
     name: "min_excess_ms",
     default: 5_000.0,
-    doc: "Driver-only time beyond what is normal, from which the run is driver-bound.",
+    doc: "Driver-only time of one kind beyond what is normal, from which it is reported.",
 };
 
 const MIN_SHARE: Threshold = Threshold {
     tag: "DRIVER",
     name: "min_excess_share",
     default: 0.05,
-    doc: "Share of the wall time that driver-only time beyond what is normal must reach.",
+    doc: "Share of the wall time that driver-only time of all kinds beyond what is normal must reach.",
 };
 
-const LARGE_RESULT: Threshold = Threshold {
+const ONE_QUERY_SHARE: Threshold = Threshold {
     tag: "DRIVER",
-    name: "large_result_bytes",
-    default: 67_108_864.0,
-    doc: "Result bytes of a query from which the time after its last job is named collecting.",
+    name: "one_query_share",
+    default: 0.9,
+    doc: "Share of a kind's time that must lie in one query, for the finding to name it.",
 };
 
 const LOW_SHARE: Threshold = Threshold {
@@ -78,11 +86,12 @@ pub static DRIVER: Detector = Detector {
     thresholds: &[
         NORMAL_MS,
         STARTUP_MS,
+        FIRST_QUERY_MS,
         BUDGET_MS,
         BUDGET_SHARE,
         MIN_EXCESS_MS,
         MIN_SHARE,
-        LARGE_RESULT,
+        ONE_QUERY_SHARE,
         LOW_SHARE,
     ],
     checks: &[Check::App(check)],
@@ -90,12 +99,13 @@ pub static DRIVER: Detector = Detector {
            around such gaps, one finding for each kind:\n\n* `startup`: before the first job.\n* `planning`: in a query, \
            before a job of it.\n* `listing`: the same, with the scan's own `metadata time` as long.\n* `broadcast`: the \
            same, with collecting and building of a broadcast as long.\n* `commit`: after the last job of a query that \
-           writes.\n* `collect`: after the last job of a query with a large result.\n* `code`: outside any query: the \
+           writes.\n* `collect`: after the last job of a query that does not write: results become rows or frames.\n* `code`: outside any query: the \
            program's own code, analysis of queries, waiting for others.\n* `end`: after the last job.",
-    rule: "Gaps are what the union of all jobs leaves of the run. Of the first gap `normal_startup_ms`, of every other \
-           gap `normal_gap_ms` are taken for normal, largest gaps first, up to `normal_gaps_ms` (or \
-           `normal_gaps_share` of the wall time) in all. It fires when the rest reaches `min_excess_ms` and \
-           `min_excess_share` of the wall time.",
+    rule: "Gaps are what the union of all jobs leaves of the run. Of the first gap `normal_startup_ms`, of the one with the first query \
+           `normal_first_query_ms`, of every other gap `normal_gap_ms` are taken for normal, largest gaps first, up to \
+           `normal_gaps_ms` (or `normal_gaps_share` of the wall time) in all. A kind is reported when the rest of its gaps \
+           reaches `min_excess_ms`, and that of all kinds `min_excess_share` of the wall time. Start-up is a fact to know \
+           and no saving.",
     why: "Every core of the cluster is idle in such a gap. More executors do not help; they only wait too.",
     fix: "* planning, listing: give the schema, prune partitions, keep table statistics in a catalog or table format, do \
           not build plans in loops.\n* commit: fewer files and partitions, a committer made for the storage.\n* collect: \
@@ -130,13 +140,13 @@ fn check(ctx: &Context<'_>, sink: &mut Sink) {
         sink.not_checked("driverBound", "in a session, time outside queries may be a person's", None);
     }
     let total: i64 = pieces.iter().map(|piece| piece.excess_ms).sum();
-    if (total as f64) < ctx.get(&MIN_EXCESS_MS) || (total as f64) < ctx.get(&MIN_SHARE) * wall as f64 {
+    if (total as f64) < ctx.get(&MIN_SHARE) * wall as f64 {
         return;
     }
     for kind in Kind::ALL {
         let own: Vec<&Piece> = pieces.iter().filter(|piece| piece.kind == kind).collect();
         let excess: i64 = own.iter().map(|piece| piece.excess_ms).sum();
-        if excess > 0 && !ctx.is_immaterial(excess) {
+        if excess as f64 >= ctx.get(&MIN_EXCESS_MS) && !ctx.is_immaterial(excess) {
             sink.claim(claim(ctx, kind, &own, excess));
         }
     }
@@ -147,6 +157,12 @@ fn allow_what_is_normal(ctx: &Context<'_>, wall: i64, pieces: &mut [Piece]) {
     let gaps = pieces.last().map_or(0, |piece| piece.gap + 1);
     let mut lengths = vec![0i64; gaps];
     let mut is_startup = vec![false; gaps];
+    let mut has_first_query = vec![false; gaps];
+    if let Some(first) =
+        pieces.iter().find(|piece| piece.sql_id.is_some()).filter(|piece| is_first_planning(ctx, piece))
+    {
+        has_first_query[first.gap] = true;
+    }
     for piece in pieces.iter() {
         lengths[piece.gap] += piece.length_ms;
         is_startup[piece.gap] |= piece.is_before_first_job;
@@ -160,7 +176,8 @@ fn allow_what_is_normal(ctx: &Context<'_>, wall: i64, pieces: &mut [Piece]) {
         let normal = if is_startup[gap] {
             ctx.get(&STARTUP_MS)
         } else {
-            let normal = ctx.get(&NORMAL_MS).min(budget).min(length);
+            let most = if has_first_query[gap] { ctx.get(&FIRST_QUERY_MS) } else { ctx.get(&NORMAL_MS) };
+            let normal = most.min(budget).min(length);
             budget -= normal;
             normal
         };
@@ -169,6 +186,12 @@ fn allow_what_is_normal(ctx: &Context<'_>, wall: i64, pieces: &mut [Piece]) {
     for piece in pieces {
         piece.excess_ms = (piece.length_ms as f64 * excess_share[piece.gap]) as i64;
     }
+}
+
+/// Whether no query had a job before this part of a gap.
+fn is_first_planning(ctx: &Context<'_>, piece: &Piece) -> bool {
+    let in_query = ctx.run.jobs.iter().filter(|job| job.sql_execution_id.is_some());
+    in_query.filter_map(|job| job.start_ms).all(|start| start > piece.from_ms)
 }
 
 /// Whether people or clients type queries into this application: time between queries is theirs.
@@ -199,10 +222,10 @@ fn claim(ctx: &Context<'_>, kind: Kind, pieces: &[&Piece], excess: i64) -> Claim
     let title = format!(
         "{}: {} without a job{}",
         kind.title(),
-        time(length),
+        duration(length),
         if idle > 0 { format!(", {} of executors idle", core_time(idle)) } else { String::new() }
     );
-    let scope = Scope { sql_id: only_query(pieces), ..Scope::default() };
+    let scope = Scope { sql_id: only_query(ctx, pieces), ..Scope::default() };
     let mut claim = Claim::new("driverBound", scope, title)
         .evidence("kind", kind.name())
         .evidence("driver_only_ms", length)
@@ -230,14 +253,24 @@ fn claim(ctx: &Context<'_>, kind: Kind, pieces: &[&Piece], excess: i64) -> Claim
     let edits = |share: f64| pieces.iter().filter_map(|piece| piece.edit(share)).collect::<Vec<Edit>>();
     let low = if kind.confidence() == Confidence::Low { 0.0 } else { ctx.get(&LOW_SHARE) };
     claim.worth = Worth::Replay { low: edits(low), high: edits(1.0) };
+    if kind == Kind::Startup {
+        // Mostly the cluster's and the machine's time: a fact to know, with nothing in the log to price it by.
+        claim.worth = Worth::None;
+        claim.severity = Some(Severity::Info);
+    }
     claim.validate = kind.validate().to_owned();
     claim
 }
 
-/// The query that all gaps lie in, if it is one.
-fn only_query(pieces: &[&Piece]) -> Option<u64> {
-    let first = pieces.first()?.sql_id?;
-    pieces.iter().all(|piece| piece.sql_id == Some(first)).then_some(first)
+/// The query that nearly all of the time lies in, if there is one.
+fn only_query(ctx: &Context<'_>, pieces: &[&Piece]) -> Option<u64> {
+    let mut by_query: BTreeMap<Option<u64>, i64> = BTreeMap::new();
+    for piece in pieces {
+        *by_query.entry(piece.sql_id).or_default() += piece.length_ms;
+    }
+    let total: i64 = by_query.values().sum();
+    let (query, most) = by_query.into_iter().max_by_key(|(_, ms)| *ms)?;
+    query.filter(|_| most as f64 >= total as f64 * ctx.get(&ONE_QUERY_SHARE))
 }
 
 impl Kind {
@@ -272,7 +305,7 @@ impl Kind {
             Kind::Listing => "The driver listed files",
             Kind::Broadcast => "The driver built broadcasts",
             Kind::Commit => "The driver committed output",
-            Kind::Collect => "The driver handled large results",
+            Kind::Collect => "The driver handled results",
             Kind::Code => "The driver worked outside queries",
             Kind::End => "The run went on after its last job",
         }
@@ -299,7 +332,8 @@ impl Kind {
                 "Commit less: write fewer files and partitions, and use a committer made for the storage."
             }
             Kind::Collect => {
-                "Do not bring large results to the driver: write them, aggregate first, or fetch them in parts."
+                "After their last job queries were still busy in the driver, turning results into rows or frames. Write \
+                 large results, aggregate first, or fetch them in parts."
             }
             Kind::Code => {
                 "Executors waited for the program itself. Run independent work at the same time, and move work on rows \

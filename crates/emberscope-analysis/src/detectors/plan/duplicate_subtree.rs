@@ -1,6 +1,6 @@
 //! The same work twice within one query.
 
-use super::{TAG, conf, is_immaterial, rounded, scope, threshold};
+use super::{TAG, conf, is_immaterial, is_native, rounded, scope, threshold};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Worth};
@@ -9,7 +9,7 @@ use crate::plan::fingerprint::{Fingerprint, fingerprints, is_transparent};
 use crate::plan::price::{self, Part};
 use crate::plan::rows::rows_into;
 use crate::plan::stage_ops::scans_below;
-use crate::plan::{OperatorClass, SqlView, names};
+use crate::plan::{OperatorClass, SqlView};
 use std::collections::{BTreeMap, BTreeSet};
 
 const KIND: &str = "duplicatePlanSubtree";
@@ -25,6 +25,12 @@ const CACHE_READ_SHARE: Threshold = threshold(
     "Share of the time of a repeated part that reading a kept copy is taken to need, in the pessimistic estimate.",
 );
 
+const COLUMNAR_GAIN: Threshold = threshold(
+    "duplicate_columnar_gain",
+    0.5,
+    "Share of its time that a cached copy saves at most where a repeated part only reads and filters columnar files.",
+);
+
 /// The same work twice within one query.
 pub static DUPLICATE_SUBTREE: Detector = Detector {
     tag: TAG,
@@ -33,8 +39,8 @@ pub static DUPLICATE_SUBTREE: Detector = Detector {
         name: KIND,
         what: "A query computes the same intermediate result several times.",
     }],
-    thresholds: &[MIN_OPERATORS, CACHE_READ_SHARE],
-    checks: &[Check::Sql(check)],
+    thresholds: &[MIN_OPERATORS, CACHE_READ_SHARE, COLUMNAR_GAIN],
+    checks: &[Check::Sql(check), Check::App(check_plans)],
     what: "Two or more parts of one query's final plan read the same data and do the same with it, and all of them \
 ran. Parts are compared by a fingerprint of operators, arguments and literals without the ids that Spark gives \
 attributes and expressions; wrappers such as code generation and query stages are looked through. What Spark \
@@ -53,9 +59,24 @@ Spark inlines it, unless its body is not deterministic. Where both sides differ 
 the same columns in both lets Spark reuse the exchange by itself. If `spark.sql.exchange.reuse` was switched off, \
 switch it on.",
     limits: "A cached copy costs memory and the time to write it; the pessimistic estimate allows for that with \
-`duplicate_cache_read_share`. Plans whose texts Spark cut (`... 12 more fields`) are not compared; raise \
+`duplicate_cache_read_share`. Where the part only reads and filters columnar files, a copy saves \
+`duplicate_columnar_gain` of it at most, and perhaps nothing. Plans whose texts Spark cut (`... 12 more fields`) are not compared; raise \
 `spark.sql.debug.maxToStringFields` to have them checked.",
 };
+
+/// Says for all types of this tag that queries without a plan were not looked at.
+fn check_plans(context: &Context<'_>, sink: &mut Sink) {
+    let executions = context.run.sql_executions.iter().filter(|execution| !execution.job_ids.is_empty());
+    let without =
+        executions.filter(|execution| execution.versions.iter().all(|version| version.nodes == 0)).count();
+    if without == 0 {
+        return;
+    }
+    let types = crate::detectors::DETECTORS.iter().filter(|detector| detector.tag == TAG);
+    for kind in types.flat_map(|detector| detector.types) {
+        sink.not_checked(kind.name, format!("{without} queries have no plan in the log"), None);
+    }
+}
 
 struct Group {
     hash: u64,
@@ -63,7 +84,7 @@ struct Group {
 }
 
 fn check(context: &Context<'_>, view: &SqlView<'_>, sink: &mut Sink) {
-    if names::has_native(&view.nodes) {
+    if is_native(context, view, KIND, sink) {
         return;
     }
     let prints = fingerprints(view);
@@ -206,8 +227,14 @@ they hand on, select the same ones, so that Spark reuses the exchange."
 they are not the same; after the change the plan shows `ReusedExchange` or `InMemoryTableScan` and the stages are gone."
         .to_owned();
     claim.core_ms = Some(price::core_ms(context, &again));
-    claim.worth =
-        Worth::Replay { low: price::without(&again, 1.0 - read_share), high: price::without(&again, 1.0) };
+    let is_read_only = !print.is_heavy
+        && scans_below(view, nodes[0]).iter().all(|scan| scan.format.is_columnar())
+        && read_share > 0.0;
+    claim.worth = if is_read_only {
+        Worth::Replay { low: Vec::new(), high: price::without(&again, context.get(&COLUMNAR_GAIN)) }
+    } else {
+        Worth::Replay { low: price::without(&again, 1.0 - read_share), high: price::without(&again, 1.0) }
+    };
     claim.stages = places;
     sink.claim(claim);
 }

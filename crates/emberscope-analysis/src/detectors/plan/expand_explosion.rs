@@ -1,11 +1,11 @@
 //! Operators that make many rows of one.
 
-use super::{TAG, count_text, is_immaterial, rounded, scope, short, threshold, up_to_exchange};
+use super::{TAG, count_text, is_immaterial, is_native, rounded, scope, short, threshold, up_to_exchange};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Worth};
 use crate::plan::rows::{counted, rows_into};
-use crate::plan::{SqlView, names, price};
+use crate::plan::{SqlView, price};
 
 const KIND: &str = "expandExplosion";
 
@@ -39,7 +39,7 @@ next exchange.",
 };
 
 fn check(context: &Context<'_>, view: &SqlView<'_>, sink: &mut Sink) {
-    if context.is_native || names::has_native(&view.nodes) {
+    if is_native(context, view, KIND, sink) {
         return;
     }
     for (node, it) in view.nodes.iter().enumerate() {

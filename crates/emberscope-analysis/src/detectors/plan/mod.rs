@@ -17,7 +17,7 @@ pub mod unsplittable_input;
 
 use crate::config::Conf;
 use crate::context::{Context, StageDigest};
-use crate::detector::Threshold;
+use crate::detector::{Sink, Threshold};
 use crate::finding::Scope;
 use crate::plan::exchange::Place;
 use crate::plan::rows::rows_into;
@@ -83,9 +83,22 @@ pub(crate) fn up_to_exchange(view: &SqlView<'_>, node: u32) -> BTreeSet<u32> {
     nodes
 }
 
-/// Whether an operator is part of a subtree that did not run for this query or not in Spark's own engine.
-pub(crate) fn has_run(view: &SqlView<'_>, node: u32) -> bool {
-    view.nodes.get(node as usize).is_some_and(|it| !it.stages.stages.is_empty() && !it.in_cached_plan)
+/// Whether a native engine ran parts of a plan; then its types say that they could not be looked for.
+pub(crate) fn is_native(
+    context: &Context<'_>,
+    view: &SqlView<'_>,
+    kind: &'static str,
+    sink: &mut Sink,
+) -> bool {
+    let is_native = context.is_native || names::has_native(&view.nodes);
+    if is_native {
+        sink.not_checked(
+            kind,
+            "operators of a native engine do not report rows and times as Spark's do",
+            None,
+        );
+    }
+    is_native
 }
 
 /// `3.4 GiB`.

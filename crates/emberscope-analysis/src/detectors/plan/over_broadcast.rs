@@ -124,6 +124,6 @@ fn check_broadcast(context: &Context<'_>, view: &SqlView<'_>, node: u32, sink: &
 
 /// The query's first job after its broadcasts waits less. Its broadcasts' own jobs come before.
 fn sooner(context: &Context<'_>, view: &SqlView<'_>, by_ms: i64) -> Vec<Edit> {
-    let last = view.execution.job_ids.iter().filter(|job| context.run.job(**job).is_some()).next_back();
+    let last = view.execution.job_ids.iter().rfind(|job| context.run.job(**job).is_some());
     last.filter(|_| by_ms > 0).map(|job| Edit::JobSooner { job: *job, by_ms }).into_iter().collect()
 }

@@ -1,6 +1,6 @@
 //! Joins that shuffle although one side is small.
 
-use super::{TAG, bytes_text, conf, is_immaterial, rounded, scope, threshold};
+use super::{TAG, bytes_text, conf, is_immaterial, is_native, rounded, scope, threshold};
 use crate::config::{Conf, Version, parse_bytes};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
@@ -9,7 +9,7 @@ use crate::plan::exchange::{Exchange, Place, exchange_below};
 use crate::plan::join::{Join, Side, Strategy, joins};
 use crate::plan::stage_ops::scans_below;
 use crate::plan::time::operators_time;
-use crate::plan::{OperatorClass, SqlView, names};
+use crate::plan::{OperatorClass, SqlView};
 use crate::replay::Edit;
 use std::collections::BTreeMap;
 
@@ -48,6 +48,12 @@ const EXPANSION: Threshold = threshold(
     "How many times its measured size a hashed side takes in memory.",
 );
 
+const UNEVEN_RATIO: Threshold = threshold(
+    "under_broadcast_uneven_ratio",
+    2.0,
+    "How many times the median the longest task of the join must take for levelling to be counted.",
+);
+
 /// Joins that shuffle although one side is small.
 pub static UNDER_BROADCAST: Detector = Detector {
     tag: TAG,
@@ -56,7 +62,16 @@ pub static UNDER_BROADCAST: Detector = Detector {
         name: KIND,
         what: "A join shuffles both sides although one is small enough to send to all executors.",
     }],
-    thresholds: &[SMALL_BYTES, LARGE_BYTES, MIN_LARGE_BYTES, RATIO, LARGE_RATIO, MEMORY_SHARE, EXPANSION],
+    thresholds: &[
+        SMALL_BYTES,
+        LARGE_BYTES,
+        MIN_LARGE_BYTES,
+        RATIO,
+        LARGE_RATIO,
+        MEMORY_SHARE,
+        EXPANSION,
+        UNEVEN_RATIO,
+    ],
     checks: &[Check::Sql(check)],
     what: "A sort-merge or shuffled hash join shuffled both sides, and the measured `data size` of one side's exchange \
 is small: a broadcast join would leave the large side where it is. Also reported is a join that adaptive execution \
@@ -118,15 +133,7 @@ struct Case<'j> {
 }
 
 fn check(context: &Context<'_>, view: &SqlView<'_>, sink: &mut Sink) {
-    if context.is_native || names::has_native(&view.nodes) {
-        let has_joins = view.nodes.iter().any(|node| node.class == OperatorClass::Join);
-        if has_joins {
-            sink.not_checked(
-                KIND,
-                "joins of a native engine do not report the sizes of their sides as Spark's do",
-                None,
-            );
-        }
+    if is_native(context, view, KIND, sink) {
         return;
     }
     let conf = conf(context, view);
@@ -355,7 +362,8 @@ fn levelled(context: &Context<'_>, case: &Case<'_>) -> Option<Edit> {
     let place = *case.large.readers.last()?;
     let reader = context.digest_of(place.0, place.1)?;
     let tasks = u32::try_from(writer.useful).ok()?;
-    let is_uneven = reader.longest_ms as f64 > 2.0 * reader.median_ms || reader.useful < writer.useful;
+    let is_uneven = reader.longest_ms as f64 > context.get(&UNEVEN_RATIO) * reader.median_ms
+        || reader.useful < writer.useful;
     (is_uneven && tasks > 1).then_some(Edit::Resize { place, tasks, overhead_ms: 0.0 })
 }
 

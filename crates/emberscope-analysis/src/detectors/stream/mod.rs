@@ -2,10 +2,10 @@
 
 mod series;
 
-use super::app_words::{count, percent, rounded, size, time};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Scope, Severity, Worth};
+use crate::words::{count, duration, percent, rounded, size};
 use emberscope_model::distribution::Distribution;
 use emberscope_model::streaming::StreamRun;
 use series::{Batch, batches};
@@ -220,8 +220,8 @@ fn overrun(ctx: &Context<'_>, batches: &[Batch]) -> Option<Claim> {
     let title = format!(
         "{over} of {} took longer than the trigger interval of {} (longest {})",
         count(timed.len(), "batch").replace("batchs", "batches"),
-        time(interval),
-        time(longest)
+        duration(interval),
+        duration(longest)
     );
     let mut claim = base("triggerOverrun", title)
         .evidence("trigger_interval_ms", interval)
@@ -299,7 +299,7 @@ fn watermark_stuck(ctx: &Context<'_>, fed: &[&Batch]) -> Option<Claim> {
     let title = format!(
         "the watermark stood still for {} with input, while event time moved on by {}",
         count(still, "batch").replace("batchs", "batches"),
-        time(moved)
+        duration(moved)
     );
     let share = still as f64 / fed.len() as f64;
     let mut claim = base("watermarkStuck", title)

@@ -1,0 +1,147 @@
+//! Failures and repeated work: FAIL, SFAIL, RETRY, SPEC.
+
+use crate::eight_rules::warm;
+use crate::made::{MadeTask, fixture, of_kind, said, task};
+use emberscope_analysis::finding::{Severity, Worth};
+use emberscope_analysis::replay::Edit;
+use serde_json::json;
+
+fn failing() -> MadeTask {
+    let mut failing = task(800);
+    failing.reason = json!({"Reason": "ExceptionFailure", "Class Name": "java.lang.IllegalStateException",
+        "Description": "bad row 7", "Stack Trace": [], "Full Stack Trace": "java.lang.IllegalStateException: bad row 7\n\tat a.B.c(B.scala:1)",
+        "Accumulator Updates": []});
+    failing.info = json!({"Failed": true});
+    failing
+}
+
+/// So many attempts, of which the first `failed` fail and are repeated.
+fn attempts(all: usize, failed: usize) -> Vec<MadeTask> {
+    (0..all)
+        .map(|n| {
+            let mut task = if n < failed { failing() } else { task(800) };
+            let (index, attempt) =
+                if n < failed { (n, 0) } else { (n - failed, usize::from(n < 2 * failed)) };
+            task.info["Index"] = json!(index);
+            task.info["Partition ID"] = json!(index);
+            task.info["Attempt"] = json!(attempt);
+            task
+        })
+        .collect()
+}
+
+#[test]
+fn failed_attempts_by_share() {
+    for (all, failed, severity) in
+        [(100, 1, Severity::Info), (100, 8, Severity::Warning), (100, 30, Severity::Critical)]
+    {
+        let mut made = warm();
+        made.job(None, &[attempts(all, failed)]);
+        let sink = said(&made.run(), "FAIL");
+        let [claim] = of_kind(&sink, "failures")[..] else { panic!("{sink:?}") };
+        assert_eq!(claim.severity, Some(severity), "{failed}");
+        assert_eq!(claim.evidence["failed_attempts"], failed);
+        assert!(claim.title.contains("IllegalStateException: bad row #"), "{}", claim.title);
+    }
+    let mut made = warm();
+    made.job(None, &[attempts(100, 0)]);
+    assert!(said(&made.run(), "FAIL").claims().is_empty());
+}
+
+#[test]
+fn killed_attempts_are_no_failures() {
+    let mut made = warm();
+    let mut tasks = attempts(20, 0);
+    tasks[3].reason =
+        json!({"Reason": "TaskKilled", "Kill Reason": "Stage cancelled", "Accumulator Updates": []});
+    tasks[3].info["Killed"] = json!(true);
+    made.job(None, &[tasks]);
+    assert!(said(&made.run(), "FAIL").claims().is_empty());
+}
+
+#[test]
+fn failed_stages_of_real_runs() {
+    for name in ["failures-3.4.4", "failures-3.5.9", "failures-4.3.0"] {
+        let run = fixture(name);
+        let sink = said(&run, "SFAIL");
+        let variants: Vec<&str> = sink.claims().iter().filter_map(|claim| claim.variant).collect();
+        assert_eq!(variants, ["givenUp", "cancelled", "givenUp", "givenUp", "givenUp"], "{name}");
+        let titles: Vec<&str> = sink.claims().iter().map(|claim| claim.title.as_str()).collect();
+        assert!(titles[0].ends_with("ValueError: bad record \"x\" in partition 2"), "{}", titles[0]);
+        assert!(titles[4].contains("ZeroDivisionError"), "{}", titles[4]);
+    }
+    assert!(said(&fixture("sql-aqe-4.3.0"), "SFAIL").claims().is_empty());
+}
+
+#[test]
+fn the_chain_of_a_lost_executor_has_one_root_cause() {
+    for name in ["executor-loss-3.4.4", "executor-loss-3.5.9", "executor-loss-4.3.0"] {
+        let run = fixture(name);
+        let sink = said(&run, "RETRY");
+        let [claim] = of_kind(&sink, "retryWaste")[..] else { panic!("{name}: {sink:?}") };
+        assert_eq!(claim.evidence["root_cause"], "out_of_memory");
+        assert_eq!(claim.evidence["exit_code"], 137);
+        assert_eq!(claim.evidence["repeated_stage_attempts"].as_array().unwrap().len(), 2, "{name}");
+        // The whole chain: what ran on the executor, what could not fetch, what was done again.
+        let lost = claim.evidence["lost_ms"].as_i64().unwrap();
+        let parts: i64 = ["executor_loss_ms", "fetch_failed_ms", "stage_retry_ms", "resubmitted_ms"]
+            .iter()
+            .filter_map(|name| claim.evidence.get(*name).and_then(serde_json::Value::as_i64))
+            .sum();
+        assert_eq!(lost, parts);
+        let by_accounting: i64 = run
+            .stages
+            .iter()
+            .map(|stage| {
+                let launch = stage.tasks.column(emberscope_log::columns::TaskColumn::LaunchTime);
+                let finish = stage.tasks.column(emberscope_log::columns::TaskColumn::FinishTime);
+                let lost = stage.tasks.lost().iter();
+                lost.map(|(row, _)| finish[*row as usize].unwrap() - launch[*row as usize].unwrap())
+                    .sum::<i64>()
+            })
+            .sum();
+        assert_eq!(lost, by_accounting, "{name}");
+        let Worth::Replay { high, .. } = &claim.worth else { panic!() };
+        assert_eq!(high.iter().filter(|edit| matches!(edit, Edit::Drop { .. })).count(), 2);
+        // The stage that failed for want of the data was tried again: no failed job.
+        let failed = said(&run, "SFAIL");
+        assert!(failed.claims().iter().all(|claim| claim.variant == Some("retried")), "{failed:?}");
+    }
+}
+
+#[test]
+fn idle_executors_that_go_lose_nothing() {
+    for name in ["dynamic-allocation-3.4.4", "dynamic-allocation-4.3.0"] {
+        assert!(said(&fixture(name), "RETRY").claims().is_empty(), "{name}");
+    }
+}
+
+/// A stage in which each of the first `copies` tasks has a speculative copy, which wins if `wins`.
+fn speculative(copies: usize, wins: usize) -> Vec<MadeTask> {
+    let mut tasks: Vec<MadeTask> = (0..32).map(|_| task(3000)).collect();
+    for n in 0..copies {
+        let mut copy = task(2500);
+        copy.info = json!({"Index": n, "Partition ID": n, "Attempt": 1, "Speculative": true});
+        let killed = json!({"Reason": "TaskKilled", "Kill Reason": "another attempt succeeded", "Accumulator Updates": []});
+        let loser = if n < wins { &mut tasks[n] } else { &mut copy };
+        loser.reason = killed;
+        loser.info["Killed"] = json!(true);
+        tasks.push(copy);
+    }
+    tasks
+}
+
+#[test]
+fn copies_that_lose_cost_core_time_only() {
+    for (copies, wins, claims) in [(8, 0, 1), (8, 7, 0), (2, 0, 0), (0, 0, 0)] {
+        let mut made = warm();
+        made.job(None, &[speculative(copies, wins)]);
+        let sink = said(&made.run(), "SPEC");
+        assert_eq!(sink.claims().len(), claims, "{copies} {wins}");
+        if let [claim] = sink.claims() {
+            assert!(matches!(claim.worth, Worth::Resource));
+            assert_eq!(claim.core_ms, Some(8 * 2509));
+            assert_eq!(claim.evidence["won_share"], 0.0);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Memory and data on the way: SPILL, GC, SHFL.
+
+use crate::eight_rules::warm;
+use crate::made::{Made, MadeTask, fixture, of_kind, said, task};
+use emberscope_analysis::finding::Worth;
+use emberscope_analysis::replay::Edit;
+use serde_json::{Value, json};
+
+const MIB: i64 = 1 << 20;
+
+fn stage(tasks: Vec<MadeTask>) -> Made {
+    let mut made = warm();
+    made.job(None, &[tasks]);
+    made
+}
+
+fn spilling(memory: i64, disk: i64, peak: i64) -> MadeTask {
+    task(6000).shuffle_read(100 * MIB, 1_000_000).with(
+        json!({"Memory Bytes Spilled": memory, "Disk Bytes Spilled": disk, "Peak Execution Memory": peak}),
+    )
+}
+
+#[test]
+fn spills_are_priced_by_memory_and_disk() {
+    // 400 MiB in memory at 250 MB/s, 100 MiB on disk written and read at 200 MB/s: 2.7 s, below half of the task.
+    let sink =
+        said(&stage((0..16).map(|_| spilling(400 * MIB, 100 * MIB, 200 * MIB)).collect()).run(), "SPILL");
+    let [claim] = of_kind(&sink, "spill")[..] else { panic!("{sink:?}") };
+    assert_eq!(claim.variant, Some("volume"));
+    assert_eq!(claim.evidence["cost_ms"], 43_620);
+    // Peak and spill together are three times what fitted.
+    assert_eq!(claim.evidence["proposed_tasks"], 48);
+    // Spilled, and never written: still serialized.
+    let sink = said(&stage((0..16).map(|_| spilling(400 * MIB, 0, 200 * MIB)).collect()).run(), "SPILL");
+    let [claim] = of_kind(&sink, "spill")[..] else { panic!("{sink:?}") };
+    assert_eq!(claim.evidence["cost_ms"], 26_843);
+    let Worth::Replay { low, high } = &claim.worth else { panic!() };
+    let factor = |edits: &[Edit]| match edits {
+        [Edit::Scale { factors, .. }] => factors[0],
+        _ => panic!("{edits:?}"),
+    };
+    // Careful: a quarter is counted on.
+    assert!((1.0 - factor(low)) * 3.9 < 1.0 - factor(high));
+}
+
+#[test]
+fn spills_of_few_tasks_are_skew_and_small_ones_are_nothing() {
+    let mut tasks: Vec<MadeTask> = (0..16).map(|_| spilling(0, 0, 0)).collect();
+    tasks[3] = spilling(900 * MIB, 200 * MIB, 200 * MIB);
+    let sink = said(&stage(tasks).run(), "SPILL");
+    let [claim] = of_kind(&sink, "spill")[..] else { panic!("{sink:?}") };
+    assert_eq!(claim.variant, Some("skew"));
+    assert!(claim.recommendation.changes.iter().all(|change| !change.key.starts_with("spark.")));
+    assert!(
+        said(&stage((0..16).map(|_| spilling(MIB, MIB, MIB)).collect()).run(), "SPILL").claims().is_empty()
+    );
+    let real = said(&fixture("spill-4.3.0"), "SPILL");
+    let [claim] = of_kind(&real, "spill")[..] else { panic!("{real:?}") };
+    assert_eq!(claim.evidence["spilling_tasks"], 2);
+}
+
+fn collecting(gc_ms: i64) -> Vec<MadeTask> {
+    (0..32).map(|_| task(2000).shuffle_read(1000, 1000).with(json!({"JVM GC Time": gc_ms}))).collect()
+}
+
+#[test]
+fn collections_are_counted_once_per_slot() {
+    let sink = said(&stage(collecting(600)).run(), "GC");
+    let [claim] = of_kind(&sink, "gc")[..] else { panic!("{sink:?}") };
+    assert_eq!(claim.variant, Some("high"));
+    assert_eq!(claim.evidence["gc_ms"], 32 * 600);
+    // Eight tasks at a time: the stage can save an eighth of the sum at most.
+    assert_eq!(claim.evidence["slot_gc_ms"], 4 * 600);
+    let Worth::Replay { high, .. } = &claim.worth else { panic!() };
+    let [Edit::Scale { factors, .. }] = &high[..] else { panic!() };
+    let saved_ms = (1.0 - f64::from(factors[0])) * 2009.0 * 4.0;
+    assert!(saved_ms <= 2400.0 && saved_ms > 2000.0, "{saved_ms}");
+    // Ten percent are usual.
+    assert!(said(&stage(collecting(200)).run(), "GC").claims().is_empty());
+}
+
+#[test]
+fn a_heap_with_room_needs_no_more() {
+    for (peak, grows) in [(950 * MIB, true), (400 * MIB, false)] {
+        let mut made = stage(collecting(600));
+        made.line(json!({"Event": "SparkListenerStageExecutorMetrics", "Executor ID": "1", "Stage ID": 1,
+            "Stage Attempt ID": 0, "Executor Metrics": {"JVMHeapMemory": peak}}));
+        let sink = said(&made.run(), "GC");
+        let [claim] = of_kind(&sink, "gc")[..] else { panic!("{sink:?}") };
+        let proposes =
+            claim.recommendation.changes.iter().any(|change| change.key == "spark.executor.memory");
+        assert_eq!(proposes, grows);
+        let Worth::Replay { low, .. } = &claim.worth else { panic!() };
+        assert_eq!(!low.is_empty(), grows);
+    }
+}
+
+#[test]
+fn waiting_for_blocks_is_measured() {
+    let reads = |wait_ms: i64, bytes: i64| -> Value {
+        json!({"Shuffle Read Metrics": {"Remote Blocks Fetched": 100, "Local Blocks Fetched": 0, "Fetch Wait Time": wait_ms,
+            "Remote Bytes Read": bytes, "Local Bytes Read": 0, "Total Records Read": 1000}})
+    };
+    let run = |wait_ms, bytes| stage((0..32).map(|_| task(2000).with(reads(wait_ms, bytes))).collect()).run();
+    let sink = said(&run(700, 1 << 30), "SHFL");
+    let [claim] = of_kind(&sink, "shuffle")[..] else { panic!("{sink:?}") };
+    assert_eq!(claim.evidence["wait_share"], 0.35);
+    assert!(claim.title.contains("35 %"), "{}", claim.title);
+    assert!(claim.recommendation.changes.iter().any(|change| change.key == "spark.reducer.maxSizeInFlight"));
+    // Small blocks have another remedy.
+    let sink = said(&run(700, 1000), "SHFL");
+    assert!(of_kind(&sink, "shuffle")[0].recommendation.text.contains("fewer partitions"));
+    // A gigabyte a task without waiting costs nothing.
+    assert!(said(&run(10, 1 << 30), "SHFL").claims().is_empty());
+}
+
+#[test]
+fn native_engines_are_not_measured() {
+    let mut made = Made::new("3.5.1", 2, 4, &[("spark.plugins", "org.apache.gluten.GlutenPlugin")]);
+    made.job(None, &[(0..16).map(|_| task(2000).shuffle_read(1 << 20, 1000)).collect()]);
+    let run = made.run();
+    for (tag, kind) in [("SPILL", "spill"), ("SHFL", "shuffle")] {
+        let sink = said(&run, tag);
+        assert!(sink.claims().is_empty());
+        assert!(format!("{sink:?}").contains(&format!("NotChecked {{ kind: \"{kind}\"")), "{sink:?}");
+    }
+}

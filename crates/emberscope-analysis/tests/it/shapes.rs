@@ -1,0 +1,175 @@
+//! Stages that do not fit the cores: SHAPE, PART, TINY, SLOW.
+
+use crate::eight_rules::{exchange, joins, node, warm};
+use crate::made::{Made, MadeTask, of_kind, said, task};
+use emberscope_analysis::finding::Worth;
+use emberscope_analysis::replay::Edit;
+use serde_json::{Value, json};
+
+/// One task after a shuffle into one partition that AQE made of many.
+fn coalesced() -> Value {
+    let scan = node("Scan parquet t", "FileScan parquet t", 50, &[]);
+    let read = json!({"nodeName": "AQEShuffleRead", "simpleString": "AQEShuffleRead coalesced", "metadata": {}, "metrics": [],
+        "children": [exchange("hashpartitioning(k#1L, 16)", 20, &scan)]});
+    let join = node("SortMergeJoin", "SortMergeJoin [k#1L], [k#5L], Inner", 1, &[read]);
+    json!({"nodeName": "AdaptiveSparkPlan", "simpleString": "AdaptiveSparkPlan isFinalPlan=true", "children": [join],
+        "metadata": {}, "metrics": []})
+}
+
+fn single_partition() -> Value {
+    let scan = node("Scan parquet t", "FileScan parquet t", 50, &[]);
+    node(
+        "HashAggregate",
+        "HashAggregate(keys=[], functions=[sum(v#1)])",
+        1,
+        &[exchange("SinglePartition", 20, &scan)],
+    )
+}
+
+fn sql(plan: &Value, tasks: Vec<MadeTask>) -> Made {
+    let mut made = warm();
+    made.sql(0, "query", plan, &json!({}));
+    made.job(Some(0), &[tasks]);
+    made.sql_end(0);
+    made
+}
+
+#[test]
+fn one_task_that_aqe_left() {
+    let sink = said(&sql(&coalesced(), vec![joins(20_000, 180_000, 16_000)]).run(), "SHAPE");
+    let [claim] = of_kind(&sink, "stageShape")[..] else { panic!("{sink:?}") };
+    assert_eq!(claim.variant, Some("lowParallelism"));
+    assert_eq!(claim.evidence["aqe_coalesced"], true);
+    assert_eq!(claim.evidence["proposed_tasks"], 8);
+    let [change] = &claim.recommendation.changes[..] else { panic!() };
+    assert_eq!(change.key, "spark.sql.adaptive.coalescePartitions.minPartitionSize");
+    assert_eq!(change.proposed.as_deref(), Some("21k"));
+    let Worth::Replay { high, .. } = &claim.worth else { panic!() };
+    assert!(matches!(high[..], [Edit::Resize { tasks: 8, .. }]));
+}
+
+#[test]
+fn narrow_stages_that_are_as_they_must_be() {
+    let idle = |ms| {
+        // A run of a minute around it.
+        let mut made = warm();
+        made.job(None, &[(0..64).map(|_| task(6000)).collect()]);
+        made.job(None, &[vec![task(ms).shuffle_read(1000, 8)]]);
+        made.run()
+    };
+    // A short last step.
+    assert!(said(&idle(1000), "SHAPE").claims().is_empty());
+    assert_eq!(said(&idle(20_000), "SHAPE").claims().len(), 1);
+    // A global aggregate cannot be split by a setting.
+    let global = sql(&single_partition(), vec![joins(20_000, 180_000, 16_000)]);
+    assert!(said(&global.run(), "SHAPE").claims().is_empty());
+    // Half of the slots are in use.
+    let mut half = warm();
+    half.job(None, &[(0..4).map(|_| task(20_000).shuffle_read(1000, 1000)).collect()]);
+    assert!(said(&half.run(), "SHAPE").claims().is_empty());
+    // A cold executor, whose loading of classes no number of tasks divides.
+    let mut cold = Made::new("3.5.1", 4, 2, &[]);
+    cold.job(None, &[vec![MadeTask { deserialize_ms: 3000, ..task(1500) }]]);
+    assert!(said(&cold.run(), "SHAPE").claims().is_empty());
+}
+
+#[test]
+fn cores_that_others_use_are_not_free() {
+    // Two tasks while seven others of another stage run: the made log runs them one after the other, so the
+    // second stage's times are moved onto the first's.
+    let mut made = Made::new("3.5.1", 4, 2, &[]);
+    made.job(None, &[(0..16).map(|_| task(200)).collect()]);
+    let at = made.now;
+    made.job(None, &[(0..6).map(|_| task(20_000).shuffle_read(1000, 1000)).collect()]);
+    let end = made.now;
+    made.now = at;
+    made.job(None, &[(0..2).map(|_| task(20_000).shuffle_read(1000, 1000)).collect()]);
+    made.now = end;
+    assert!(said(&made.run(), "SHAPE").claims().is_empty());
+}
+
+#[test]
+fn batches_of_a_cache_do_not_explode() {
+    let written = json!({"Shuffle Write Metrics": {"Shuffle Bytes Written": 9_000_000, "Shuffle Write Time": 0,
+        "Shuffle Records Written": 300_000}});
+    let mut made = warm();
+    made.job(None, &[(0..16).map(|_| task(900).input(90_000_000, 304).with(written.clone())).collect()]);
+    assert!(said(&made.run(), "SHAPE").claims().is_empty());
+}
+
+#[test]
+fn tiny_tasks_cost_their_start() {
+    let tasks =
+        |n: usize, run_ms: i64| (0..n).map(|_| task(run_ms).shuffle_read(100, 10)).collect::<Vec<_>>();
+    let mut made = warm();
+    made.job(None, &[tasks(2000, 5)]);
+    let sink = said(&made.run(), "TINY");
+    let [claim] = of_kind(&sink, "tinyTask")[..] else { panic!("{sink:?}") };
+    // Launch to finish is 14 ms (5 of work), and the slot waits 1 ms.
+    let overhead = claim.evidence["overhead_ms"].as_f64().unwrap();
+    assert!((9.0..11.0).contains(&overhead), "{overhead}");
+    assert_eq!(claim.evidence["proposed_tasks"], 20);
+    // Long enough tasks, few tasks.
+    for (n, run_ms) in [(2000, 400), (60, 5)] {
+        let mut made = warm();
+        made.job(None, &[tasks(n, run_ms)]);
+        assert!(said(&made.run(), "TINY").claims().is_empty(), "{n} {run_ms}");
+    }
+}
+
+#[test]
+fn partition_sizes() {
+    const MIB: i64 = 1 << 20;
+    let even = |tasks: usize, bytes: i64, spilled: i64| {
+        let spill = json!({"Memory Bytes Spilled": spilled, "Disk Bytes Spilled": spilled / 4});
+        (0..tasks).map(|_| task(9000).shuffle_read(bytes, 1_000_000).with(spill.clone())).collect::<Vec<_>>()
+    };
+    let mut one_large = even(40, 60 * MIB, 0);
+    one_large[7] = task(9000).shuffle_read(900 * MIB, 1_000_000);
+    let cases = [
+        (even(4, 400 * MIB, 0), Some(("tooFew", Some(13)))),
+        (even(4, 2048 * MIB, 0), Some(("tooBig", Some(64)))),
+        (even(40, 300 * MIB, 500 * MIB), Some(("tooBig", Some(94)))),
+        (one_large, Some(("skewed", None))),
+        (even(40, 100 * MIB, 0), None),
+        (even(4, 10 * MIB, 0), None),
+        (even(40, 300 * MIB, 0), None),
+    ];
+    for (tasks, expected) in cases {
+        let mut made = warm();
+        made.job(None, &[tasks]);
+        let sink = said(&made.run(), "PART");
+        let got = of_kind(&sink, "partitionSizing").first().map(|claim| {
+            (claim.variant.unwrap(), claim.evidence.get("proposed_tasks").and_then(Value::as_u64))
+        });
+        assert_eq!(got, expected);
+    }
+}
+
+#[test]
+fn long_even_stages_are_slow_only_if_nothing_else_is_wrong() {
+    let stage = |metrics: Value| {
+        let mut made = warm();
+        made.job(
+            None,
+            &[(0..16).map(|_| task(500_000).shuffle_read(1000, 1000).with(metrics.clone())).collect()],
+        );
+        said(&made.run(), "SLOW").claims().len()
+    };
+    assert_eq!(stage(json!({})), 1);
+    assert_eq!(stage(json!({"Memory Bytes Spilled": 1_000_000})), 0);
+    assert_eq!(stage(json!({"JVM GC Time": 100_000})), 0);
+}
+
+#[test]
+fn files_that_cannot_be_cut() {
+    let plan = exchange("hashpartitioning(a#1, 8)", 10, &node("Scan csv", "FileScan csv [a#1]", 1, &[]));
+    for (bytes, key) in [(900 << 20, "input files"), (100 << 20, "spark.sql.files.maxPartitionBytes")] {
+        let mut only = task(20_000).input(bytes, 100_000);
+        only.updates = vec![(1, 100_000)];
+        let sink = said(&sql(&plan, vec![only]).run(), "SHAPE");
+        let [claim] = of_kind(&sink, "stageShape")[..] else { panic!("{sink:?}") };
+        let [change] = &claim.recommendation.changes[..] else { panic!("{claim:?}") };
+        assert_eq!(change.key, key);
+    }
+}
