@@ -58,9 +58,9 @@ pub(crate) fn top(out: &mut String, diagnosis: &Diagnosis, plots: &Plots) {
     if let Some(at) = application.start_time_ms.and_then(|at| jiff::Timestamp::from_millisecond(at).ok()) {
         let _ = write!(out, "<span class=\"pill\">{}</span>", at.strftime("%Y-%m-%d %H:%M UTC"));
     }
-    let _ = write!(
+    let _ = writeln!(
         out,
-        "<span class=\"n\">{}</span><span class=\"sp\"></span><button type=\"button\" id=\"theme\" hidden>◐</button></div>\n",
+        "<span class=\"n\">{}</span><span class=\"sp\"></span><button type=\"button\" id=\"theme\" hidden>◐</button></div>",
         escape::short(id, NAME)
     );
 }
