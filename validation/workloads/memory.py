@@ -36,12 +36,13 @@ SMALL = {"spark.memory.fraction": "0.08", "spark.memory.storageFraction": "0.1"}
 
 pair("spill-sort", "spill", sorted_rows, cluster=local(2), bad={"partitions": 2}, good={"partitions": 32},
      conf=SMALL | {"spark.sql.adaptive.coalescePartitions.enabled": "false"},
-     expect=[expected("SPILL", "spill", "the sort after the repartition")], allow=["PART", "SHAPE", "SHFL", "GC"],
+     expect=[expected("SPILL", "spill", "the sort after the repartition", "info")], allow=["PART", "SHAPE", "SHFL", "GC"],
      good_allow=["SHFL", "GC"], claims={"any.spill_disk_mib": (">=50", "==0"), "any.spill_mem_mib": (">=100", "==0")},
-     notes="CPU-bound and therefore noisier than pairs that sleep")
+     saves="none",
+     notes="90 MB spilled to a warm page cache: the repair saves a third of a second, within the noise")
 pair("spill-aggregate", "spill-aggregate", distinct_lists, cluster=local(2), bad_conf=SMALL,
      bad={"partitions": 4}, good={"partitions": 4}, conf={"spark.sql.adaptive.coalescePartitions.enabled": "false"},
-     expect=[expected("SPILL", "spill", "collect_set's final stage")], allow=["PART", "SHFL", "GC"], good_allow=["SHFL", "GC"],
+     expect=[expected("SPILL", "spill", "collect_set's final stage", "info")], allow=["PART", "SHFL", "GC"], good_allow=["SHFL", "GC"],
      claims={"any.spill_disk_mib": (">=20", "==0")}, saves="none",
      notes="the twin has the default memory fraction; this little spill costs next to nothing, which a report should know too")
 pair("gc-small-heap", "gc", held_objects, bad={"rows": 1300000}, good={"rows": 1300000}, conf={"spark.executor.extraJavaOptions": "-XX:+UseParallelGC"},
