@@ -19,7 +19,9 @@ const PARTS: usize = 6;
 /// Groups of checks that were not made.
 const UNCHECKED: usize = 5;
 /// Pieces of evidence.
-const EVIDENCE: usize = 4;
+const EVIDENCE: usize = 5;
+/// Characters of a text among the evidence.
+const BRIEF: usize = 40;
 /// Columns of a text that quotes the log: what is longer is in JSON and HTML.
 const QUOTED: usize = 400;
 
@@ -204,7 +206,13 @@ fn finding(diagnosis: &Diagnosis, finding: &Finding, width: usize, all: bool) ->
     head.extend(phrases::wall_saving(&finding.savings).map(|saving| format!("saves {saving}")));
     head.extend(phrases::core_saving(&finding.savings));
     lines.extend(items(indent(), Tone::Good, &head, width));
-    let evidence: Vec<String> = phrases::evidence_of(finding)
+    // Numbers first: sentences among the evidence say more than fits here, and mostly what the advice says.
+    let (numbers, texts): (Vec<_>, Vec<_>) = phrases::evidence_of(finding)
+        .partition(|(_, value)| value.starts_with(|first: char| first.is_ascii_digit()));
+    let texts = texts.into_iter().filter(|(_, value)| all || value.chars().count() <= BRIEF);
+    let evidence: Vec<String> = numbers
+        .into_iter()
+        .chain(texts)
         .take(if all { usize::MAX } else { EVIDENCE })
         .map(|(name, value)| format!("{} {}", plain(&name), shown(&value, 60)))
         .collect();
