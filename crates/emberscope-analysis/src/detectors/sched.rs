@@ -255,9 +255,8 @@ fn unused_executors(ctx: &Context<'_>, view: &StageView<'_>, first: i64, last: i
         return 0;
     }
     let unused = ctx.run.executors.iter().filter(|executor| {
-        let was_there = executor
-            .lifetime(ctx.end_ms)
-            .is_some_and(|(added, removed)| added <= first && removed > last);
+        let was_there =
+            executor.lifetime(ctx.end_ms).is_some_and(|(added, removed)| added <= first && removed > last);
         was_there && executor.cores.is_some_and(|cores| cores > 0) && !was_used(&executor.id)
     });
     unused.count()

@@ -80,7 +80,8 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
         context.allocated_core_ms.map_or(0.0, |allocated| context.get(share) * allocated as f64)
     };
     let floor = share_of_core(&LEAST_SHARE);
-    let is_large = context.allocated_core_ms.is_some() && wasted_core_ms as f64 >= share_of_core(&LARGE_SHARE);
+    let is_large =
+        context.allocated_core_ms.is_some() && wasted_core_ms as f64 >= share_of_core(&LARGE_SHARE);
     let least = if is_large { &LEAST_LONG } else { &LEAST_ATTEMPTS };
     if (durations.len() as f64) < context.get(least)
         || (wasted_core_ms as f64) < floor

@@ -132,9 +132,7 @@ fn is_usual(context: &Context<'_>, tail: &Tail, cause: Cause) -> bool {
         Cause::Python => is_short,
         Cause::Unexplained => {
             let most = context.get(&UNEXPLAINED_SHARE) * (tail.peers + tail.slow.len()) as f64;
-            is_short
-                || is_brief
-                || tail.slow.len() as f64 > most.max(1.0)
+            is_short || is_brief || tail.slow.len() as f64 > most.max(1.0)
         }
         _ => false,
     }

@@ -133,14 +133,14 @@ fn speculative(copies: usize, wins: usize) -> Vec<MadeTask> {
 
 #[test]
 fn copies_that_lose_cost_core_time_only() {
-    for (copies, wins, claims) in [(8, 0, 1), (8, 7, 0), (2, 0, 0), (0, 0, 0)] {
+    for (copies, wins, claims) in [(8, 0, 1), (8, 7, 0), (2, 0, 1), (1, 0, 0), (0, 0, 0)] {
         let mut made = warm();
         made.job(None, &[speculative(copies, wins)]);
         let sink = said(&made.run(), "SPEC");
         assert_eq!(sink.claims().len(), claims, "{copies} {wins}");
         if let [claim] = sink.claims() {
             assert!(matches!(claim.worth, Worth::Resource));
-            assert_eq!(claim.core_ms, Some(8 * 2509));
+            assert_eq!(claim.core_ms, Some(copies as i64 * 2509));
             assert_eq!(claim.evidence["won_share"], 0.0);
         }
     }

@@ -1,5 +1,9 @@
 //! Diagnoses of real and made-up runs.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking and print what they saw")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "tests fail by panicking and print what they saw"
+)]
 
 mod app_audit;
 mod app_capacity;

@@ -106,9 +106,7 @@ pub(super) fn name_results(ctx: &Context<'_>, pieces: &mut [Piece], large_bytes:
     const RIGHT_AFTER_MS: i64 = 100;
     for piece in pieces.iter_mut().filter(|piece| matches!(piece.kind, Kind::Code | Kind::End)) {
         let ended = ctx.run.sql_executions.iter().filter(|execution| {
-            execution
-                .end_ms
-                .is_some_and(|end| (0..=RIGHT_AFTER_MS).contains(&(piece.from_ms - end)))
+            execution.end_ms.is_some_and(|end| (0..=RIGHT_AFTER_MS).contains(&(piece.from_ms - end)))
         });
         let large = ended.max_by_key(|execution| result_bytes(ctx, execution));
         if let Some(execution) = large.filter(|large| result_bytes(ctx, large) as f64 >= large_bytes) {

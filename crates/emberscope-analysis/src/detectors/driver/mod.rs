@@ -35,7 +35,7 @@ const LAUNCH_MS: Threshold = Threshold {
 const LONG_LAUNCH_MS: Threshold = Threshold {
     tag: "DRIVER",
     name: "long_launch_ms",
-    default: 6_000.0,
+    default: 7_000.0,
     doc: "The same time, from which it counts at all.",
 };
 
@@ -57,14 +57,14 @@ const BUDGET_MS: Threshold = Threshold {
     tag: "DRIVER",
     name: "normal_gaps_ms",
     default: 15_000.0,
-    doc: "Most that is taken for normal over all gaps in queries beside the first, however many there are; in long runs it \
+    doc: "Most that is taken for normal over all gaps beside the first, inside queries and outside, however many there are; in long runs it \
           is `normal_gaps_share` of the wall time, in short ones `normal_gaps_short_share`.",
 };
 
 const BUDGET_SHORT: Threshold = Threshold {
     tag: "DRIVER",
     name: "normal_gaps_short_share",
-    default: 0.2,
+    default: 0.15,
     doc: "Share of the wall time that is taken for normal over all gaps at most, where it is less than `normal_gaps_ms`.",
 };
 
@@ -168,9 +168,9 @@ pub static DRIVER: Detector = Detector {
            become rows or frames.\n* `code`: outside any query: the program's own code, analysis of queries, waiting for \
            others. Time up to the coming of an executor is a wait for it and does not count.\n* `end`: after the last job.",
     rule: "Gaps are what the union of all jobs leaves of the run. Of start-up `normal_startup_ms`, of the gap with the first query \
-           `normal_first_query_ms`, inside queries of every other gap `normal_gap_ms` are taken for normal, largest gaps \
+           `normal_first_query_ms`, inside queries of every other gap `normal_gap_ms`, outside `normal_code_ms` are taken for normal, largest gaps \
            first, up to `normal_gaps_ms` (or `normal_gaps_share` of a long run, `normal_gaps_short_share` of a short one) in \
-           all; outside queries `normal_code_ms` of each gap. From the session to the first query only `long_launch_ms` \
+           all. From the session to the first query only `long_launch_ms` \
            count, and then what exceeds `normal_launch_ms`. A kind is reported when the rest of its gaps reaches \
            `min_excess_ms` (or `min_short_excess_ms` and `short_excess_share` of the wall time), and that of all kinds \
            `min_excess_share`. Start-up is a fact to know and no saving.",
@@ -217,8 +217,8 @@ fn check(ctx: &Context<'_>, sink: &mut Sink) {
     for kind in Kind::ALL {
         let own: Vec<&Piece> = pieces.iter().filter(|piece| piece.kind == kind).collect();
         let excess: i64 = own.iter().map(|piece| piece.excess_ms).sum();
-        let is_large_for_the_run = excess as f64 >= ctx.get(&MIN_SHORT_MS)
-            && excess as f64 >= ctx.get(&SHORT_SHARE) * wall as f64;
+        let is_large_for_the_run =
+            excess as f64 >= ctx.get(&MIN_SHORT_MS) && excess as f64 >= ctx.get(&SHORT_SHARE) * wall as f64;
         let is_long = excess as f64 >= ctx.get(&MIN_EXCESS_MS);
         if (is_long || is_large_for_the_run) && !ctx.is_immaterial(excess) {
             sink.claim(claim(ctx, kind, &own, excess));
@@ -226,51 +226,57 @@ fn check(ctx: &Context<'_>, sink: &mut Sink) {
     }
 }
 
-/// Takes from every gap what healthy runs need too.
+/// Takes from every gap what healthy runs need too, inside queries and outside.
 fn allow_what_is_normal(ctx: &Context<'_>, wall: i64, pieces: &mut [Piece]) {
-    let gaps = pieces.last().map_or(0, |piece| piece.gap + 1);
-    let mut lengths = vec![0i64; gaps];
-    let mut is_startup = vec![false; gaps];
-    let mut has_first_query = vec![false; gaps];
-    if let Some(first) =
-        pieces.iter().find(|piece| piece.sql_id.is_some()).filter(|piece| is_first_planning(ctx, piece))
-    {
-        has_first_query[first.gap] = true;
+    let first_query = pieces.iter().find(|piece| piece.sql_id.is_some());
+    let gap_of_first = first_query.filter(|piece| is_first_planning(ctx, piece)).map(|piece| piece.gap);
+    let part_of = |piece: &Piece| (piece.gap, piece.kind.is_in_query());
+    let mut parts: BTreeMap<(usize, bool), Part> = BTreeMap::new();
+    for piece in pieces.iter().filter(|piece| !piece.is_before_session()) {
+        let part = parts.entry(part_of(piece)).or_default();
+        part.length += piece.length_ms as f64;
+        part.is_first |= piece.is_before_first_job;
     }
-    for piece in pieces.iter().filter(|piece| piece.kind.is_in_query()) {
-        lengths[piece.gap] += piece.length_ms;
-        is_startup[piece.gap] |= piece.is_before_first_job;
-    }
-    let mut largest_first: Vec<usize> = (0..gaps).collect();
-    largest_first.sort_by_key(|gap| (-lengths[*gap], *gap));
     let of_short = ctx.get(&BUDGET_MS).min(ctx.get(&BUDGET_SHORT) * wall as f64);
     let mut budget = of_short.max(ctx.get(&BUDGET_SHARE) * wall as f64);
-    let mut excess_share = vec![0.0; gaps];
-    for gap in largest_first {
-        let length = lengths[gap] as f64;
-        let normal = if is_startup[gap] {
-            ctx.get(&STARTUP_MS)
-        } else {
-            if has_first_query[gap] {
-                ctx.get(&FIRST_QUERY_MS)
-            } else {
-                let normal = ctx.get(&NORMAL_MS).min(budget).min(length);
+    let mut largest_first: Vec<(&(usize, bool), &mut Part)> = parts.iter_mut().collect();
+    largest_first.sort_by(|a, b| b.1.length.total_cmp(&a.1.length).then(a.0.cmp(b.0)));
+    for ((gap, is_in_query), part) in largest_first {
+        let normal = match is_in_query {
+            true if part.is_first => ctx.get(&STARTUP_MS),
+            true if gap_of_first == Some(*gap) => ctx.get(&FIRST_QUERY_MS),
+            false if part.is_first && part.length < ctx.get(&LONG_LAUNCH_MS) => part.length,
+            false if part.is_first => ctx.get(&LAUNCH_MS),
+            _ => {
+                let most = if *is_in_query { ctx.get(&NORMAL_MS) } else { ctx.get(&CODE_MS) };
+                let normal = most.min(budget).min(part.length);
                 budget -= normal;
                 normal
             }
         };
-        excess_share[gap] = (length - normal).max(0.0) / length.max(1.0);
+        part.excess_share = (part.length - normal).max(0.0) / part.length.max(1.0);
     }
     for piece in pieces {
         let length = piece.length_ms as f64;
-        let excess = match piece.kind {
-            Kind::Startup => length - ctx.get(&STARTUP_MS),
-            Kind::Code if piece.is_before_first_job && length < ctx.get(&LONG_LAUNCH_MS) => 0.0,
-            Kind::Code if piece.is_before_first_job => length - ctx.get(&LAUNCH_MS),
-            Kind::Code | Kind::End | Kind::Collect => length - ctx.get(&CODE_MS),
-            _ => length * excess_share[piece.gap],
+        let excess = match parts.get(&part_of(piece)) {
+            Some(part) if !piece.is_before_session() => length * part.excess_share,
+            _ => length - ctx.get(&STARTUP_MS),
         };
         piece.excess_ms = excess.max(0.0) as i64;
+    }
+}
+
+/// What of a gap lies inside queries, or outside.
+#[derive(Default)]
+struct Part {
+    length: f64,
+    is_first: bool,
+    excess_share: f64,
+}
+
+impl Piece {
+    fn is_before_session(&self) -> bool {
+        self.kind == Kind::Startup
     }
 }
 
