@@ -1,6 +1,6 @@
 //! The driver's own time, scheduling, and locality.
 
-use crate::made::{Made, MadeTask, fixture, of_kind, said, task};
+use crate::made::{Made, MadeTask, START, fixture, of_kind, said, task};
 use emberscope_analysis::finding::{Claim, Severity, Worth};
 use emberscope_analysis::replay::Edit;
 use serde_json::{Value, json};
@@ -118,6 +118,18 @@ fn time_between_session_and_first_query_is_code() {
         assert_eq!(text(claim, "kind"), "code");
         let Worth::Replay { low, high } = &claim.worth else { panic!("{claim:?}") };
         assert!(low.is_empty() && high.len() == 1);
+    }
+}
+
+#[test]
+fn a_slow_machine_is_slow_to_the_session_as_well() {
+    for (session, fires) in [(500, true), (4000, false)] {
+        let mut made = Made::new("3.5.9", 0, 2, &[]);
+        made.now = START + session;
+        let came = made.now;
+        made.executor(1, came, None).executors_for_tasks(1, 2, came);
+        made.wait(20_000).job(None, &[tasks(5000)]);
+        assert_eq!(said(&made.run(), "DRIVER").claims().len(), usize::from(fires), "{session}");
     }
 }
 

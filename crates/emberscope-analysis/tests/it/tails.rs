@@ -220,7 +220,8 @@ fn a_spread_key_takes_no_work_away() {
         _ => panic!("{edits:?}"),
     };
     assert!((4400.0..4600.0).contains(&shortest(high)), "{}", shortest(high));
-    assert!(shortest(low) > shortest(high));
+    // The pieces of a salted key fall on partitions at random.
+    assert!(shortest(low) > 2.0 * shortest(high));
 }
 
 fn on_hosts(stages: usize, slow: impl Fn(usize, usize) -> i64) -> Made {

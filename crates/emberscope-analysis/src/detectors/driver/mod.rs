@@ -21,7 +21,8 @@ const CODE_MS: Threshold = Threshold {
     tag: "DRIVER",
     name: "normal_code_ms",
     default: 1_000.0,
-    doc: "Time outside queries between two jobs, or after the last one, that analysis and stopping take in healthy runs.",
+    doc: "Time outside queries between two jobs, or after the last one, that analysis and stopping take in healthy runs; \
+          as much as the session took to come, if that is more, up to `normal_gap_ms`: then the machine is slow.",
 };
 
 const LAUNCH_MS: Threshold = Threshold {
@@ -37,6 +38,14 @@ const LONG_LAUNCH_MS: Threshold = Threshold {
     name: "long_launch_ms",
     default: 7_000.0,
     doc: "The same time, from which it counts at all.",
+};
+
+const LAUNCH_RATIO: Threshold = Threshold {
+    tag: "DRIVER",
+    name: "long_launch_ratio",
+    default: 12.0,
+    doc: "Times what the session took to come, up to its first executor, that this time must take besides: on a slow \
+          machine both are long.",
 };
 
 const STARTUP_MS: Threshold = Threshold {
@@ -73,6 +82,13 @@ const BUDGET_SHARE: Threshold = Threshold {
     name: "normal_gaps_share",
     default: 0.05,
     doc: "Share of the wall time that is taken for normal over all gaps, where it is more than `normal_gaps_ms`.",
+};
+
+const BUDGET_SESSIONS: Threshold = Threshold {
+    tag: "DRIVER",
+    name: "normal_gaps_sessions",
+    default: 5.0,
+    doc: "The same as a multiple of what the session took to come, where that is more: the machine is slow.",
 };
 
 const MIN_EXCESS_MS: Threshold = Threshold {
@@ -145,11 +161,13 @@ pub static DRIVER: Detector = Detector {
         CODE_MS,
         LAUNCH_MS,
         LONG_LAUNCH_MS,
+        LAUNCH_RATIO,
         STARTUP_MS,
         FIRST_QUERY_MS,
         BUDGET_MS,
         BUDGET_SHARE,
         BUDGET_SHORT,
+        BUDGET_SESSIONS,
         MIN_EXCESS_MS,
         MIN_SHORT_MS,
         SHORT_SHARE,
@@ -169,8 +187,8 @@ pub static DRIVER: Detector = Detector {
            others. Time up to the coming of an executor is a wait for it and does not count.\n* `end`: after the last job.",
     rule: "Gaps are what the union of all jobs leaves of the run. Of start-up `normal_startup_ms`, of the gap with the first query \
            `normal_first_query_ms`, inside queries of every other gap `normal_gap_ms`, outside `normal_code_ms` are taken for normal, largest gaps \
-           first, up to `normal_gaps_ms` (or `normal_gaps_share` of a long run, `normal_gaps_short_share` of a short one) in \
-           all. From the session to the first query only `long_launch_ms` \
+           first, up to `normal_gaps_ms` (or `normal_gaps_share` of a long run, `normal_gaps_short_share` of a short one, or `normal_gaps_sessions`) in \
+           all. From the session to the first query only `long_launch_ms` and `long_launch_ratio` \
            count, and then what exceeds `normal_launch_ms`. A kind is reported when the rest of its gaps reaches \
            `min_excess_ms` (or `min_short_excess_ms` and `short_excess_share` of the wall time), and that of all kinds \
            `min_excess_share`. Start-up is a fact to know and no saving.",
@@ -237,7 +255,11 @@ fn allow_what_is_normal(ctx: &Context<'_>, wall: i64, pieces: &mut [Piece]) {
         part.length += piece.length_ms as f64;
         part.is_first |= piece.is_before_first_job;
     }
-    let of_short = ctx.get(&BUDGET_MS).min(ctx.get(&BUDGET_SHORT) * wall as f64);
+    let session = session_ms(ctx) as f64;
+    let long_launch = ctx.get(&LONG_LAUNCH_MS).max(ctx.get(&LAUNCH_RATIO) * session);
+    let code = session.min(ctx.get(&NORMAL_MS)).max(ctx.get(&CODE_MS));
+    let short = (ctx.get(&BUDGET_SHORT) * wall as f64).max(ctx.get(&BUDGET_SESSIONS) * session);
+    let of_short = ctx.get(&BUDGET_MS).min(short);
     let mut budget = of_short.max(ctx.get(&BUDGET_SHARE) * wall as f64);
     let mut largest_first: Vec<(&(usize, bool), &mut Part)> = parts.iter_mut().collect();
     largest_first.sort_by(|a, b| b.1.length.total_cmp(&a.1.length).then(a.0.cmp(b.0)));
@@ -245,10 +267,10 @@ fn allow_what_is_normal(ctx: &Context<'_>, wall: i64, pieces: &mut [Piece]) {
         let normal = match is_in_query {
             true if part.is_first => ctx.get(&STARTUP_MS),
             true if gap_of_first == Some(*gap) => ctx.get(&FIRST_QUERY_MS),
-            false if part.is_first && part.length < ctx.get(&LONG_LAUNCH_MS) => part.length,
+            false if part.is_first && part.length < long_launch => part.length,
             false if part.is_first => ctx.get(&LAUNCH_MS),
             _ => {
-                let most = if *is_in_query { ctx.get(&NORMAL_MS) } else { ctx.get(&CODE_MS) };
+                let most = if *is_in_query { ctx.get(&NORMAL_MS) } else { code };
                 let normal = most.min(budget).min(part.length);
                 budget -= normal;
                 normal
@@ -264,6 +286,12 @@ fn allow_what_is_normal(ctx: &Context<'_>, wall: i64, pieces: &mut [Piece]) {
         };
         piece.excess_ms = excess.max(0.0) as i64;
     }
+}
+
+/// From the start of the run to its first executor: how fast the machine starts things.
+fn session_ms(ctx: &Context<'_>) -> i64 {
+    let first = ctx.run.executors.iter().filter_map(|executor| executor.added_ms).min();
+    first.map_or(0, |added| (added - ctx.start_ms).max(0))
 }
 
 /// What of a gap lies inside queries, or outside.
