@@ -10,8 +10,11 @@ use std::sync::Arc;
 /// The data of the slow tasks spread over all slots. No work goes away: at best the stage ends when its
 /// work, evenly shared, is done; a salted key costs something on top.
 pub fn spread(context: &Context<'_>, view: &StageView<'_>, tail: &Tail) -> Worth {
-    /// What a spread that is not perfect takes longer.
+    /// What a spread of files or partitions that is not perfect takes longer.
     const UNEVEN: f64 = 1.3;
+    /// The same for keys: the pieces of a salted key fall on partitions at random, the fullest of which gets
+    /// more than twice its share.
+    const UNEVEN_KEYS: f64 = 2.2;
     let Some((start, _)) = view.digest.running else { return Worth::None };
     let even_ms = view.digest.attempt_ms as f64 / context.slots(view.digest);
     let scaled = |stretch: f64| {
@@ -21,7 +24,8 @@ pub fn spread(context: &Context<'_>, view: &StageView<'_>, tail: &Tail) -> Worth
         });
         vec![Edit::Scale { place: view.place(), factors }]
     };
-    Worth::Replay { low: scaled(UNEVEN), high: scaled(1.0) }
+    let uneven = if view.digest.all.shuffle_read_records > 0 { UNEVEN_KEYS } else { UNEVEN };
+    Worth::Replay { low: scaled(uneven), high: scaled(1.0) }
 }
 
 /// The excess of some causes taken away: a `sure` share of it at least, all of it at best.

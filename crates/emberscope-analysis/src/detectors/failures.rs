@@ -70,12 +70,12 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
         dominant.map_or_else(|| "no reason in the log".to_owned(), |group| describe(group, view.stage));
     let lost_ms: i64 =
         view.tasks.iter().filter(|task| task.status.is_failed()).map(|task| task.duration_ms()).sum();
-    let title = format!(
-        "{} of {} of stage {} failed: {reason}",
-        digest.failed,
-        words::count(digest.attempts as usize, "task attempt"),
-        view.stage.id,
-    );
+    let which = match (digest.failed, digest.attempts) {
+        (_, 1) => "The only task attempt".to_owned(),
+        (failed, attempts) if failed == attempts => format!("All {attempts} task attempts"),
+        (failed, attempts) => format!("{failed} of {}", words::count(attempts as usize, "task attempt")),
+    };
+    let title = format!("{which} of stage {} failed: {reason}", view.stage.id);
     let kinds = [
         ("exception_attempts", TaskStatus::ExceptionFailure),
         ("fetch_failed_attempts", TaskStatus::FetchFailed),
@@ -120,10 +120,7 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
     claim.core_ms = Some((lost_ms as f64 * digest.task_cpus) as i64);
     let failed: Vec<u32> =
         (0u32..).zip(&view.tasks).filter(|(_, task)| task.status.is_failed()).map(|(at, _)| at).collect();
-    claim.worth = Worth::Replay {
-        low: Vec::new(),
-        high: vec![Edit::Remove { place: view.place(), tasks: failed.into() }],
-    };
+    claim.worth = worth(view, failed, was_fatal);
     claim.validate = "Run the stage again: a failure of the data or the code comes back in the same partition, one of a machine does not.".to_owned();
     let advice = match () {
         () if 2 * by_loss > ours => {
@@ -137,6 +134,23 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
         }
     };
     sink.claim(claim.advice(advice).change(Change::code("failing task", reason)));
+}
+
+/// Failed attempts that another one made good took a time that is measured: at best it is all saved, at
+/// worst what makes them succeed takes half of it. Where the stage was given up nothing was made good.
+fn worth(view: &StageView<'_>, failed: Vec<u32>, was_fatal: bool) -> Worth {
+    const KEPT: f64 = 0.5;
+    let shorter = Edit::Scale {
+        place: view.place(),
+        factors: view.factors_to(|task| {
+            let took = task.duration_ms() as f64;
+            if task.status.is_failed() { took * KEPT } else { took }
+        }),
+    };
+    Worth::Replay {
+        low: if was_fatal { Vec::new() } else { vec![shorter] },
+        high: vec![Edit::Remove { place: view.place(), tasks: failed.into() }],
+    }
 }
 
 fn status_count(view: &StageView<'_>, status: TaskStatus) -> usize {

@@ -44,6 +44,18 @@ const SURE_SHARE: Threshold = Threshold {
     default: 0.25,
     doc: "Share of the removable time that is counted on where the heap was full.",
 };
+const THRASHING_SHARE: Threshold = Threshold {
+    tag: "GC",
+    name: "thrashing_share",
+    default: 0.5,
+    doc: "Share of the run time in collections from which the heap counts as full whatever its peaks say: these are samples.",
+};
+const THRASHING_SURE_SHARE: Threshold = Threshold {
+    tag: "GC",
+    name: "thrashing_sure_share",
+    default: 0.75,
+    doc: "Share of the removable time that is counted on where collections took `thrashing_share`.",
+};
 const FULL_SHARE: Threshold = Threshold {
     tag: "GC",
     name: "full_share",
@@ -91,6 +103,8 @@ pub static GC: Detector = Detector {
         REMAINING_SHARE,
         SURE_SHARE,
         FULL_SHARE,
+        THRASHING_SHARE,
+        THRASHING_SURE_SHARE,
         SURE_FROM,
         LOW_SHARE,
         LOW_HEAP_BYTES,
@@ -162,8 +176,11 @@ fn high(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
             view.factors_to(|task| task.duration_ms() as f64 - part * task.gc_ms.min(task.run_ms) as f64);
         vec![Edit::Scale { place: view.place(), factors }]
     };
-    let is_full = heap.share().is_none_or(|full| full >= context.get(&FULL_SHARE));
-    let low = if is_full { scaled(removable * context.get(&SURE_SHARE)) } else { Vec::new() };
+    // Peaks are samples: with most of the time in collections there was no room, whatever they say.
+    let is_thrashing = share >= context.get(&THRASHING_SHARE);
+    let is_full = is_thrashing || heap.share().is_none_or(|full| full >= context.get(&FULL_SHARE));
+    let sure = if is_thrashing { &THRASHING_SURE_SHARE } else { &SURE_SHARE };
+    let low = if is_full { scaled(removable * context.get(sure)) } else { Vec::new() };
     claim.worth = Worth::Replay { low, high: scaled(removable) };
     claim.core_ms =
         Some((sums.gc_ms as f64 * removable * context.get(&SURE_SHARE) * digest.task_cpus) as i64);

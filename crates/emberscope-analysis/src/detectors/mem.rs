@@ -42,6 +42,22 @@ const OBSERVED_MS: Threshold = Threshold {
     doc: "Executor lifetime from which a heap peak counts: peaks come with heartbeats, every 10 s by default.",
 };
 
+const BRIEF_MS: Threshold = Threshold {
+    tag: "MEM",
+    name: "min_brief_ms",
+    default: 5_000.0,
+    doc: "Executor lifetime from which a heap that was hardly touched counts, where tasks reported its peaks: these come \
+          with the end of tasks, without waiting for a heartbeat.",
+};
+
+const BRIEF_SHARE: Threshold = Threshold {
+    tag: "MEM",
+    name: "brief_heap_used_share",
+    default: 0.2,
+    doc: "Highest share of the heap that may have been used for `heapOverProvisioned`, where executors lived less than \
+          `min_observed_ms`.",
+};
+
 const WASTE_RATIO: Threshold = Threshold {
     tag: "MEM",
     name: "waste_ratio",
@@ -70,6 +86,8 @@ pub static MEM: Detector = Detector {
         HEAP_HEADROOM,
         SMALLEST_HEAP,
         OBSERVED_MS,
+        BRIEF_MS,
+        BRIEF_SHARE,
         WASTE_RATIO,
         GC_SHARE,
     ],
@@ -82,9 +100,10 @@ pub static MEM: Detector = Detector {
            off-heap, Python) times lifetime.",
     rule: "`idleCores` fires when the idle share of the core-time is above `idle_share`. `heapOverProvisioned` fires \
            when the highest heap peak of all executors that lived `min_observed_ms` is below `heap_used_share` of \
-           the heap, nothing was spilled and garbage collection took less than `max_gc_share` of the run time. \
-           `wasteModel` fires when held / used memory-time is above `waste_ratio` and no other variant did. All need \
-           `UTIL.min_allocated_core_ms` of offered core-time.",
+           the heap, nothing was spilled and garbage collection took less than `max_gc_share` of the run time; where none \
+           lived that long, from `min_brief_ms` on, when the peak is below `brief_heap_used_share`. \
+           `wasteModel` fires when held / used memory-time is above `waste_ratio` and no other variant did. The \
+           others need `UTIL.min_allocated_core_ms` of offered core-time.",
     why: "Clusters are billed, and scheduled, by memory as much as by cores. A heap twice the size needed halves the \
           number of executors that fit on a machine.",
     fix: "Set the heap to the peak with some headroom, or use the freed memory for more executors:\n\n```sql\n-- at \
@@ -106,11 +125,13 @@ fn check(ctx: &Context<'_>, sink: &mut Sink) {
         sink.not_checked("memoryUtilization", "the log tells no executor's cores, or no task ran", None);
         return;
     };
-    if (capacity.allocated as f64) < ctx.get(&SMALL_RUN_CORE_MS) {
+    let is_small = (capacity.allocated as f64) < ctx.get(&SMALL_RUN_CORE_MS);
+    let heap = heap(ctx, sink, is_small);
+    let over_provisioned = heap.as_ref().filter(|heap| is_over_provisioned(ctx, heap));
+    if is_small {
+        sink.claims.extend(over_provisioned.map(|heap| heap_claim(ctx, heap)));
         return;
     }
-    let heap = heap(ctx, sink);
-    let over_provisioned = heap.as_ref().filter(|heap| is_over_provisioned(ctx, heap));
     let is_idle = capacity.idle_share() > ctx.get(&IDLE_SHARE);
     if is_idle {
         sink.claim(idle_cores(ctx, &capacity));
@@ -119,7 +140,8 @@ fn check(ctx: &Context<'_>, sink: &mut Sink) {
         sink.claim(heap_claim(ctx, heap));
     }
     if !is_idle && over_provisioned.is_none() {
-        sink.claims.extend(waste(ctx, &capacity, heap.as_ref()));
+        let observed = heap.as_ref().filter(|heap| !heap.is_brief);
+        sink.claims.extend(waste(ctx, &capacity, observed));
     }
 }
 
@@ -128,6 +150,8 @@ struct Heap {
     peak: i64,
     size: i64,
     executors: usize,
+    /// Whether no executor lived long enough to be sure.
+    is_brief: bool,
 }
 
 impl Heap {
@@ -136,15 +160,31 @@ impl Heap {
     }
 }
 
-/// Heap peaks, or `None` and why they are not known.
-fn heap(ctx: &Context<'_>, sink: &mut Sink) -> Option<Heap> {
+/// Heap peaks, or `None` and why they are not known; in small runs that is not worth a word.
+fn heap(ctx: &Context<'_>, sink: &mut Sink, is_small: bool) -> Option<Heap> {
     if ctx.is_native {
-        sink.not_checked("memoryUtilization", "a native engine keeps its data outside the heap", None);
+        if !is_small {
+            sink.not_checked("memoryUtilization", "a native engine keeps its data outside the heap", None);
+        }
         return None;
     }
+    let fullest = fullest(ctx, &OBSERVED_MS)
+        .or_else(|| fullest(ctx, &BRIEF_MS).map(|heap| Heap { is_brief: true, ..heap }));
+    if fullest.is_none() && !is_small {
+        sink.not_checked(
+            "memoryUtilization",
+            "no executor that lived long enough has a heap peak in the log",
+            Some("spark.eventLog.logStageExecutorMetrics"),
+        );
+    }
+    fullest
+}
+
+/// Of the executors that lived so long, the one that filled its heap most.
+fn fullest(ctx: &Context<'_>, observed: &Threshold) -> Option<Heap> {
     let is_observed = |executor: &&Executor| {
         let lived = executor.lifetime(ctx.end_ms).map_or(0, |(added, removed)| removed - added);
-        executor.id != "driver" && lived as f64 >= ctx.get(&OBSERVED_MS)
+        executor.id != "driver" && lived as f64 >= ctx.get(observed)
     };
     let mut fullest: Option<Heap> = None;
     let mut executors = 0;
@@ -152,17 +192,10 @@ fn heap(ctx: &Context<'_>, sink: &mut Sink) -> Option<Heap> {
         let peak = executor.peaks.get("JVMHeapMemory").copied().filter(|peak| *peak > 0);
         let Some((peak, size)) = peak.zip(heap_bytes(ctx, executor)) else { continue };
         executors += 1;
-        let heap = Heap { peak, size, executors };
+        let heap = Heap { peak, size, executors, is_brief: false };
         if fullest.as_ref().is_none_or(|fullest| heap.share() > fullest.share()) {
             fullest = Some(heap);
         }
-    }
-    if fullest.is_none() {
-        sink.not_checked(
-            "memoryUtilization",
-            "no executor that lived long enough has a heap peak in the log",
-            Some("spark.eventLog.logStageExecutorMetrics"),
-        );
     }
     fullest.map(|heap| Heap { executors, ..heap })
 }
@@ -171,7 +204,8 @@ fn is_over_provisioned(ctx: &Context<'_>, heap: &Heap) -> bool {
     let spilled: i64 = ctx.stages.iter().map(|digest| digest.all.memory_spilled_bytes).sum();
     let run: i64 = ctx.stages.iter().map(|digest| digest.all.run_ms).sum();
     let gc: i64 = ctx.stages.iter().map(|digest| digest.all.gc_ms).sum();
-    heap.share() < ctx.get(&HEAP_USED_SHARE)
+    let most = if heap.is_brief { &BRIEF_SHARE } else { &HEAP_USED_SHARE };
+    heap.share() < ctx.get(most)
         && spilled == 0
         && gc as f64 <= run as f64 * ctx.get(&GC_SHARE)
         && proposed_heap(ctx, heap) < heap.size
@@ -206,7 +240,7 @@ fn heap_claim(ctx: &Context<'_>, heap: &Heap) -> Claim {
         ))
         .changes(change);
     claim.nature = Nature::Configuration;
-    claim.confidence = Confidence::Medium;
+    claim.confidence = if heap.is_brief { Confidence::Low } else { Confidence::Medium };
     claim.validate =
         "Run it with the smaller heap: more garbage collection, spill or lost executors refute it."
             .to_owned();

@@ -211,8 +211,12 @@ fn claim(
         .map(|(place, tasks)| Edit::Remove { place: *place, tasks: tasks.clone().into() })
         .collect();
     let dropped = chain.repeats.iter().map(|place| Edit::Drop { place: *place });
-    claim.worth =
-        Worth::Replay { low: removed.clone(), high: removed.iter().cloned().chain(dropped).collect() };
+    // A repeated attempt also does what the first one had not come to: at worst that is half of it.
+    let halved = chain.repeats.iter().map(|place| Edit::ScaleAll { place: *place, factor: 0.5 });
+    claim.worth = Worth::Replay {
+        low: removed.iter().cloned().chain(halved).collect(),
+        high: removed.iter().cloned().chain(dropped).collect(),
+    };
     claim.stages = chain.removed.keys().copied().chain(chain.repeats.iter().copied()).collect();
     claim.validate =
         "The log of the resource manager must name the same cause for these executors at that time."

@@ -6,7 +6,7 @@ use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Severity, Worth};
 use crate::replay::Edit;
 use crate::stage_view::StageView;
-use crate::words::{duration, percent, rounded};
+use crate::words::{count, duration, percent, rounded};
 
 const MIN_WAIT_MS: Threshold = Threshold {
     tag: "SCHED",
@@ -56,7 +56,8 @@ pub static SCHED: Detector = Detector {
     rule: "Wait = submission to first launch. It fires from `min_wait_ms` on, if executors were there at the submission. \
            `queue`: other stages, of other queries, held at least `busy_share` of the cores during the wait. \
            `locality`: between first and last launch cores stood free for `min_wait_ms` (idle core-time over cores), and \
-           at least `locality_tasks_share` of the tasks were launched off their data after the locality wait. `driver`: \
+           at least `locality_tasks_share` of the tasks were launched off their data after the locality wait, or none was and \
+           some executor that was there all the time got no task at all. `driver`: \
            else, from `min_driver_wait_ms` on, and not for the first stage of the run.",
     why: "Wall time in which a stage waits is added to its query. Queueing moves time between jobs and costs the run as a \
           whole nothing; locality waits and a slow driver do.",
@@ -184,7 +185,10 @@ fn locality_wait(ctx: &Context<'_>, view: &StageView<'_>, submitted: i64, first:
         .count();
     let near = view.tasks.iter().any(|task| ctx.text(task.locality) == "PROCESS_LOCAL");
     let share = late as f64 / view.tasks.len().max(1) as f64;
-    if late == 0 || !near || share < ctx.get(&LOCALITY_SHARE) {
+    let gave_up = late > 0 && share >= ctx.get(&LOCALITY_SHARE);
+    // As long as tasks are launched at their level in time, the wait never ends: then none ran elsewhere.
+    let unused = if late == 0 { unused_executors(ctx, view, first, last) } else { 0 };
+    if !near || !(gave_up || unused > 0) {
         return None;
     }
     let offered = ctx.available_core_ms(first, last).filter(|offered| *offered > 0)?;
@@ -193,15 +197,26 @@ fn locality_wait(ctx: &Context<'_>, view: &StageView<'_>, submitted: i64, first:
     if (idle_ms as f64) < ctx.get(&MIN_WAIT_MS) || ctx.is_immaterial(idle_ms) {
         return None;
     }
-    let title = format!(
-        "Stage {} left cores free for {} while tasks waited for a core near their data",
-        view.stage.id,
-        duration(idle_ms)
-    );
+    let title = if unused > 0 {
+        format!(
+            "All tasks of stage {} ran on {} that had their data, while {} had nothing to do for {}",
+            view.stage.id,
+            count(view.digest.executors.len(), "executor"),
+            count(unused, "other"),
+            duration(last - first)
+        )
+    } else {
+        format!(
+            "Stage {} left cores free for {} while tasks waited for a core near their data",
+            view.stage.id,
+            duration(idle_ms)
+        )
+    };
     let mut claim = base(ctx, view, title, "locality", idle_ms)
         .evidence("idle_core_ms", idle)
         .evidence("tasks_off_their_data", late)
         .evidence("locality_wait_ms", wait)
+        .evidence("unused_executors", unused)
         .advice(
             "Do not wait for locality: reading over the network is cheaper than leaving cores idle, unless the data is \
              cached and expensive to move.",
@@ -209,12 +224,42 @@ fn locality_wait(ctx: &Context<'_>, view: &StageView<'_>, submitted: i64, first:
         .changes(conf.propose("spark.locality.wait", "0s"));
     claim.nature = Nature::Configuration;
     claim.core_ms = Some(idle);
-    // How the tasks would have run elsewhere is not in the log.
-    claim.worth = Worth::None;
-    claim.severity = Some(Severity::Info);
+    if unused > 0 {
+        // On all executors the stage takes its share of the time; data that has to be moved takes half of the gain.
+        let factor = (offered - idle).max(0) as f64 / offered as f64;
+        let scaled = |factor: f64| vec![Edit::ScaleAll { place: view.place(), factor }];
+        claim.worth = Worth::Replay { low: scaled(f64::midpoint(1.0, factor)), high: scaled(factor) };
+    } else {
+        // How the tasks would have run elsewhere is not in the log.
+        claim.worth = Worth::None;
+        claim.severity = Some(Severity::Info);
+    }
     claim.validate =
         "Run it with spark.locality.wait=0s: if the stage gets no shorter, the wait was not it.".to_owned();
     Some(claim)
+}
+
+/// Executors that were there for a whole stage of several waves and got none of its tasks, nor others. A
+/// stage whose tasks may run anywhere uses all executors; so locality is what kept them from these.
+fn unused_executors(ctx: &Context<'_>, view: &StageView<'_>, first: i64, last: i64) -> usize {
+    let is_excluded = ctx.conf(None).bool("spark.excludeOnFailure.enabled") == Some(true);
+    let profiles: std::collections::BTreeSet<u32> =
+        ctx.run.executors.iter().map(|executor| executor.resource_profile_id).collect();
+    let was_used = |id: &str| {
+        ctx.stages.iter().any(|digest| {
+            digest.running.is_some_and(|(from, to)| from <= last && to >= first)
+                && digest.executors.iter().any(|(executor, ..)| ctx.text(*executor) == id)
+        })
+    };
+    if is_excluded || profiles.len() > 1 || view.digest.failed > 0 {
+        return 0;
+    }
+    let unused = ctx.run.executors.iter().filter(|executor| {
+        let was_there =
+            executor.lifetime(ctx.end_ms).is_some_and(|(added, removed)| added <= first && removed > last);
+        was_there && executor.cores.is_some_and(|cores| cores > 0) && !was_used(&executor.id)
+    });
+    unused.count()
 }
 
 /// Share of `spark.locality.wait` after which a launch counts as held back.

@@ -13,6 +13,18 @@ const LEAST_ATTEMPTS: Threshold = Threshold {
     default: 3.0,
     doc: "Least number of attempts that lost a race.",
 };
+const LEAST_LONG: Threshold = Threshold {
+    tag: "SPEC",
+    name: "least_long_attempts",
+    default: 2.0,
+    doc: "Least number of attempts that lost a race, where they took `large_share` of the run's core-time.",
+};
+const LARGE_SHARE: Threshold = Threshold {
+    tag: "SPEC",
+    name: "large_share",
+    default: 0.02,
+    doc: "Share of the run's core-time from which `least_long_attempts` are enough.",
+};
 const LEAST_SHARE: Threshold = Threshold {
     tag: "SPEC",
     name: "least_share",
@@ -34,11 +46,11 @@ pub static SPEC: Detector = Detector {
         name: "speculationWaste",
         what: "Speculative copies took core-time and did not finish first.",
     }],
-    thresholds: &[LEAST_ATTEMPTS, LEAST_SHARE, WON_SHARE],
+    thresholds: &[LEAST_ATTEMPTS, LEAST_LONG, LARGE_SHARE, LEAST_SHARE, WON_SHARE],
     checks: &[Check::Stage(check)],
     what: "With `spark.speculation` Spark starts copies of tasks that take long. One of the two counts, the other is killed and its time lost. \
 Here most copies lost: the tasks were slow for their data, not for their machine, and a copy of them is just as slow.",
-    rule: "At least `least_attempts` attempts lost a race in the stage, together `least_share` of the run's core-time, and copies won at most `won_share` of \
+    rule: "At least `least_attempts` attempts lost a race in the stage, together `least_share` of the run's core-time (or `least_long_attempts` that took `large_share` of it), and copies won at most `won_share` of \
 the races. The run would not be shorter without them: only core-time is claimed.",
     why: "A copy takes a core that another task, or another application, could use.",
     fix: "Start copies later and of fewer tasks; mend skew instead of copying it.\n\n\
@@ -64,9 +76,14 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
     let wasted_core_ms = (wasted_ms as f64 * digest.task_cpus) as i64;
     let won = view.tasks.iter().filter(|task| task.is_speculative && task.is_useful).count();
     let won_share = won as f64 / digest.speculative.max(1) as f64;
-    let floor =
-        context.allocated_core_ms.map_or(0.0, |allocated| context.get(&LEAST_SHARE) * allocated as f64);
-    if (durations.len() as f64) < context.get(&LEAST_ATTEMPTS)
+    let share_of_core = |share: &Threshold| {
+        context.allocated_core_ms.map_or(0.0, |allocated| context.get(share) * allocated as f64)
+    };
+    let floor = share_of_core(&LEAST_SHARE);
+    let is_large =
+        context.allocated_core_ms.is_some() && wasted_core_ms as f64 >= share_of_core(&LARGE_SHARE);
+    let least = if is_large { &LEAST_LONG } else { &LEAST_ATTEMPTS };
+    if (durations.len() as f64) < context.get(least)
         || (wasted_core_ms as f64) < floor
         || won_share > context.get(&WON_SHARE)
     {

@@ -32,11 +32,11 @@ const LEAST_WALL_SHARE: Threshold = Threshold {
     default: 0.02,
     doc: "Least share of the run's wall time that the longest task must take over its peers, where it is a cold executor, Python or nothing known.",
 };
-const UNEXPLAINED_MS: Threshold = Threshold {
+const LEAST_MS: Threshold = Threshold {
     tag: "STRAG",
-    name: "unexplained_ms",
+    name: "least_ms",
     default: 1000.0,
-    doc: "Least excess of the longest task, where nothing explains it.",
+    doc: "Least excess of the longest task, where it is a collection or nothing known: less is what any JVM does now and then.",
 };
 const UNEXPLAINED_SHARE: Threshold = Threshold {
     tag: "STRAG",
@@ -62,7 +62,7 @@ pub static STRAG: Detector = Detector {
     thresholds: &[
         RATIO,
         UNEXPLAINED_RATIO,
-        UNEXPLAINED_MS,
+        LEAST_MS,
         UNEXPLAINED_SHARE,
         COLD_SHARE,
         LEAST_WALL_SHARE,
@@ -90,8 +90,8 @@ each at most what is left: data in proportion to its volume, collections, fetch 
 `data_ratio` on), the first wave of a fresh executor (at most `cold_ms`) or of the stage (at most `warm_up_ms`), one executor with `host_tasks` slow tasks, `host_share` of \
 the excess and `host_lift` times its share of tasks, Python. The finding is made when the largest part is not \
 data and the longest task takes `ratio` times (`unexplained_ratio` times, if unexplained) the median. Cold \
-executors are reported only where at most `cold_share` of the executors were fresh; the first wave of a stage never is; what nothing explains \
-only from `unexplained_ms` on, in at most `unexplained_share` of the tasks; these, and Python, only from `least_wall_share` of the run on.",
+executors are reported only where at most `cold_share` of the executors were fresh; the first wave of a stage never is; collections and what nothing explains \
+only from `least_ms` on, the latter in at most `unexplained_share` of the tasks; these, and Python, only from `least_wall_share` of the run on.",
     why: "A stage ends with its last task. What the slow ones take beyond their peers is time in which most \
 cores have nothing to do, and every following stage waits.",
     fix: "By cause: *gc*, fewer or smaller objects or more memory per task; *fetch_wait*, look at the node that \
@@ -124,15 +124,15 @@ fn is_usual(context: &Context<'_>, tail: &Tail, cause: Cause) -> bool {
     let is_short = context
         .share_of_wall(longest_excess as i64)
         .is_some_and(|share| share < context.get(&LEAST_WALL_SHARE));
+    let is_brief = longest_excess < context.get(&LEAST_MS);
     match cause {
         Cause::Data | Cause::WarmUp => true,
+        Cause::Gc => is_brief,
         Cause::ColdExecutor => is_short || tail.cold_share > context.get(&COLD_SHARE),
         Cause::Python => is_short,
         Cause::Unexplained => {
             let most = context.get(&UNEXPLAINED_SHARE) * (tail.peers + tail.slow.len()) as f64;
-            is_short
-                || longest_excess < context.get(&UNEXPLAINED_MS)
-                || tail.slow.len() as f64 > most.max(1.0)
+            is_short || is_brief || tail.slow.len() as f64 > most.max(1.0)
         }
         _ => false,
     }
@@ -188,8 +188,9 @@ fn claim(context: &Context<'_>, view: &StageView<'_>, tail: &Tail, cause: Cause)
         _ if share >= context.get(&SURE_SHARE) => Confidence::High,
         _ => Confidence::Medium,
     };
-    // That nothing explains it is no promise that it goes away.
-    let sure = if cause == Cause::Unexplained { 0.0 } else { 0.5 };
+    // Few tasks that nothing explains: a copy elsewhere, or the next run, takes what their peers took, less
+    // the time until it is started.
+    let sure = if cause == Cause::Unexplained { 0.6 } else { 0.5 };
     claim.worth = tail_worth::without(view, tail, &[cause], sure);
     claim.core_ms = Some((tail.parts.of(cause) * view.digest.task_cpus) as i64);
     with_fix(context, view, cause, claim)

@@ -160,6 +160,30 @@ fn configuration_rules() {
 }
 
 #[test]
+fn dynamic_allocation_is_audited_in_local_mode_too() {
+    const DA: (&str, &str) = ("spark.dynamicAllocation.enabled", "true");
+    const MAX: (&str, &str) = ("spark.dynamicAllocation.maxExecutors", "2");
+    let tracking = |value| ("spark.dynamicAllocation.shuffleTracking.enabled", value);
+    let least = |value| ("spark.dynamicAllocation.minExecutors", value);
+    for (properties, expected) in [
+        (vec![DA, MAX, tracking("false")], Some("spark.shuffle.service.enabled")),
+        (vec![DA, MAX, tracking("true"), least("10")], Some("spark.dynamicAllocation.maxExecutors")),
+        (vec![DA, MAX, tracking("true"), least("1")], None),
+        (vec![("spark.executor.memory", "8g"), ("spark.executor.memoryOverhead", "400")], None),
+    ] {
+        let mut made = Made::new("3.5.9", 0, 2, &properties);
+        made.line(
+            json!({"Event": "SparkListenerExecutorAdded", "Timestamp": made.now, "Executor ID": "driver",
+            "Executor Info": {"Host": "h", "Total Cores": 4, "Log Urls": {}}}),
+        );
+        let sink = said(&made.run(), "CFG");
+        let subjects: Vec<&str> = sink.claims().iter().map(|claim| claim.subject.as_str()).collect();
+        assert_eq!(subjects, Vec::from_iter(expected), "{properties:?}");
+        assert!(sink.claims().iter().all(|claim| claim.recommendation.text.contains("Local mode itself")));
+    }
+}
+
+#[test]
 fn the_serializer_matters_where_rdds_shuffle() {
     let shuffle = json!({"Shuffle Write Metrics":
         {"Shuffle Bytes Written": 1_000_000, "Shuffle Write Time": 0, "Shuffle Records Written": 1000}});
@@ -179,6 +203,15 @@ fn the_serializer_matters_where_rdds_shuffle() {
         made.job(sql, &[vec![task(1000).with(shuffle.clone())]]);
         assert_eq!(said(&made.run(), "CFG").claims().len(), usize::from(fires), "{sql:?} {serializer}");
     }
+    // Python's rows are bytes already: a fact, whose gain is said to be small.
+    let mut made =
+        Made::new("3.5.9", 2, 2, &[("spark.serializer", "org.apache.spark.serializer.JavaSerializer")]);
+    made.stage_name = "reduceByKey at PythonRDD.scala:1".to_owned();
+    made.job(None, &[vec![task(1000).with(shuffle.clone())]]);
+    let sink = said(&made.run(), "CFG");
+    let [claim] = sink.claims() else { panic!("{:?}", sink.claims()) };
+    assert!(claim.title.starts_with("Python RDDs") && claim.recommendation.text.contains("gain is small"));
+    assert_eq!(claim.severity, Some(Severity::Info));
 }
 
 #[test]

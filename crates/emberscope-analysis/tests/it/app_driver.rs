@@ -1,6 +1,6 @@
 //! The driver's own time, scheduling, and locality.
 
-use crate::made::{Made, MadeTask, fixture, of_kind, said, task};
+use crate::made::{Made, MadeTask, START, fixture, of_kind, said, task};
 use emberscope_analysis::finding::{Claim, Severity, Worth};
 use emberscope_analysis::replay::Edit;
 use serde_json::{Value, json};
@@ -96,12 +96,103 @@ fn planning_the_first_query_takes_longer() {
 
 #[test]
 fn start_up_is_a_fact_and_no_saving() {
-    let mut made = Made::new("3.5.9", 2, 2, &[]);
+    let mut made = Made::new("3.5.9", 0, 2, &[]);
+    let came = made.now + 79_000;
+    made.executor(1, came, None).executors_for_tasks(1, 2, came);
     made.wait(80_000).job(None, &[tasks(20_000)]);
     let sink = said(&made.run(), "DRIVER");
     let [claim] = sink.claims() else { panic!("{sink:?}") };
     assert_eq!((text(claim, "kind"), claim.severity), ("startup", Some(Severity::Info)));
     assert!(matches!(claim.worth, Worth::None));
+}
+
+#[test]
+fn time_between_session_and_first_query_is_code() {
+    for (ms, fires) in [(4000, false), (12_000, true)] {
+        let mut made = Made::new("3.5.9", 2, 2, &[]);
+        made.wait(ms).job(None, &[tasks(5000)]);
+        let sink = said(&made.run(), "DRIVER");
+        let claims = of_kind(&sink, "driverBound");
+        assert_eq!(claims.len(), usize::from(fires), "{ms}: {:?}", sink.claims());
+        let Some(claim) = claims.first() else { continue };
+        assert_eq!(text(claim, "kind"), "code");
+        let Worth::Replay { low, high } = &claim.worth else { panic!("{claim:?}") };
+        assert!(low.is_empty() && high.len() == 1);
+    }
+}
+
+#[test]
+fn a_slow_machine_is_slow_to_the_session_as_well() {
+    for (session, fires) in [(500, true), (4000, false)] {
+        let mut made = Made::new("3.5.9", 0, 2, &[]);
+        made.now = START + session;
+        let came = made.now;
+        made.executor(1, came, None).executors_for_tasks(1, 2, came);
+        made.wait(20_000).job(None, &[tasks(5000)]);
+        assert_eq!(said(&made.run(), "DRIVER").claims().len(), usize::from(fires), "{session}");
+    }
+}
+
+#[test]
+fn waiting_for_an_executor_is_not_the_driver_s_time() {
+    for (arrives, fires) in [(None, true), (Some(8000), false)] {
+        let mut made = Made::new("3.5.9", 2, 2, &[]);
+        made.job(None, &[tasks(20_000)]);
+        if let Some(after) = arrives {
+            let came = made.now + after;
+            made.executor(3, came, None);
+        }
+        made.wait(8500).job(None, &[tasks(20_000)]);
+        let claims = said(&made.run(), "DRIVER").claims().len();
+        assert_eq!(claims, usize::from(fires), "{arrives:?}");
+    }
+}
+
+#[test]
+fn short_pauses_of_a_short_program_count() {
+    // (pause after each of three jobs, fires)
+    for (pause, fires) in [(3000, true), (900, false)] {
+        let mut made = Made::new("3.5.9", 2, 2, &[]);
+        for _ in 0..3 {
+            made.job(None, &[tasks(2000)]);
+            made.wait(pause);
+        }
+        let sink = said(&made.run(), "DRIVER");
+        let kinds: Vec<&str> = sink.claims().iter().map(|claim| text(claim, "kind")).collect();
+        assert_eq!(kinds, if fires { vec!["code", "end"] } else { vec![] }, "{:?}", sink.claims());
+    }
+}
+
+#[test]
+fn a_loop_of_small_queries_is_planning() {
+    // (queries, planning of each, fires)
+    for (queries, planning, fires) in [(50, 120, true), (5, 200, false)] {
+        let mut made = Made::new("3.5.9", 2, 2, &[]);
+        for query in 0..queries {
+            made.sql(query, "query", &plan("Project", &[]), &json!({}));
+            made.wait(planning).job(Some(query), &[tasks(100)]);
+            made.sql_end(query);
+        }
+        let sink = said(&made.run(), "DRIVER");
+        assert_eq!(sink.claims().len(), usize::from(fires), "{queries}: {:?}", sink.claims());
+        assert!(sink.claims().iter().all(|claim| text(claim, "kind") == "planning"));
+    }
+}
+
+#[test]
+fn time_after_a_large_result_is_its_handling() {
+    for (bytes, kind) in [(4_000_000, "collect"), (1000, "end")] {
+        let mut made = Made::new("3.5.9", 2, 2, &[]);
+        made.sql(1, "query", &plan("Project", &[]), &json!({}));
+        let tasks = (0..4).map(|_| task(5000).with(json!({"Result Size": bytes}))).collect();
+        made.job(Some(1), &[tasks]);
+        made.sql_end(1).wait(14_000);
+        let sink = said(&made.run(), "DRIVER");
+        let [claim] = of_kind(&sink, "driverBound")[..] else { panic!("{:?}", sink.claims()) };
+        assert_eq!(text(claim, "kind"), kind);
+        let Worth::Replay { low, .. } = &claim.worth else { panic!("{claim:?}") };
+        assert_eq!(low.is_empty(), kind == "end");
+    }
 }
 
 #[test]
@@ -196,6 +287,26 @@ fn cores_left_free_for_locality() {
             assert_eq!(text(claim, "cause"), "locality");
             assert_eq!(claim.recommendation.changes[0].proposed.as_deref(), Some("0s"));
         }
+    }
+}
+
+#[test]
+fn executors_that_get_no_task_for_locality() {
+    // (locality wait, where the tasks ran, worth)
+    for (wait, executors, fires) in [("15s", 1, true), ("15s", 2, false), ("0s", 1, false)] {
+        let mut made = Made::new("3.5.9", 2, 2, &[("spark.locality.wait", wait)]);
+        made.job(None, &[(0..24).map(|n| task(1000).on(n % executors + 1)).collect()]);
+        let sink = said(&made.run(), "SCHED");
+        let claims = of_kind(&sink, "schedulingWait");
+        assert_eq!(claims.len(), usize::from(fires), "{wait} {executors}: {:?}", sink.claims());
+        let Some(claim) = claims.first() else { continue };
+        assert_eq!((text(claim, "cause"), number(claim, "unused_executors")), ("locality", 1.0));
+        let Worth::Replay { low, high } = &claim.worth else { panic!("{claim:?}") };
+        let factor = |edits: &[Edit]| match edits {
+            [Edit::ScaleAll { factor, .. }] => *factor,
+            other => panic!("{other:?}"),
+        };
+        assert!((factor(high) - 0.5).abs() < 0.05 && factor(low) > factor(high));
     }
 }
 

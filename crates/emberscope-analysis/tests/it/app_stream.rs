@@ -1,6 +1,7 @@
 //! Streaming queries.
 
 use crate::made::{Made, fixture, said};
+use emberscope_analysis::finding::Severity;
 use serde_json::{Value, json};
 
 /// One micro-batch of a made query.
@@ -104,6 +105,51 @@ fn state_without_a_bound() {
         let found = kinds(|n| Made1 { state_rows: batch(n), ..calm(n) }, 40);
         assert!(found.is_empty(), "{name}: {found:?}");
     }
+}
+
+#[test]
+fn a_short_query_that_never_keeps_up() {
+    // Ticks of a second; each batch takes all that came during the one before. (row cost, kinds)
+    let short = |cost_ms: i64| {
+        let mut made = Made::new("4.3.0", 1, 1, &[]);
+        made.line(progress(0, &Made1 { at_s: 1, took_ms: 600, rows: 0, ..calm(0) }));
+        let (mut at_ms, mut rows) = (3000, 800);
+        for n in 1..6 {
+            let took_ms = 100 + rows * cost_ms / 10;
+            let batch = Made1 { rows, took_ms, input_rate: 800.0, ..calm(n) };
+            let mut line = progress(n, &batch);
+            line["progress"]["timestamp"] =
+                json!(format!("1970-01-01T00:00:{:02}.{:03}Z", at_ms / 1000, at_ms % 1000));
+            made.line(line);
+            let next = (at_ms + took_ms + 3).max((at_ms / 1000 + 1) * 1000);
+            rows = (next - at_ms) * 8 / 10;
+            at_ms = next;
+        }
+        let sink = said(&made.run(), "STREAM");
+        sink.claims().iter().map(|claim| claim.kind).collect::<Vec<_>>()
+    };
+    assert_eq!(short(22), ["batchBacklog", "triggerOverrun"]);
+    assert!(short(3).is_empty());
+}
+
+#[test]
+fn small_state_that_nothing_bounds() {
+    let of = |watermark: bool, rows: fn(i64) -> i64| {
+        let mut made = Made::new("4.3.0", 1, 1, &[]);
+        for n in 0..11 {
+            let mut line = progress(n, &Made1 { state_rows: rows(n), ..calm(n) });
+            if !watermark {
+                line["progress"]["eventTime"] = json!({});
+            }
+            made.line(line);
+        }
+        let sink = said(&made.run(), "STREAM");
+        sink.claims().iter().map(|claim| (claim.kind, claim.severity)).collect::<Vec<_>>()
+    };
+    assert_eq!(of(false, |n| (n + 1) * 6000), [("stateGrowth", Some(Severity::Info))]);
+    assert!(of(true, |n| (n + 1) * 6000).is_empty(), "a watermark bounds it later");
+    assert!(of(false, |n| (n + 1).min(4) * 6000).is_empty(), "it levels off");
+    assert!(of(false, |n| n * 10).is_empty(), "it is tiny");
 }
 
 #[test]

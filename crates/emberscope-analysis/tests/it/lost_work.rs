@@ -42,6 +42,15 @@ fn failed_attempts_by_share() {
         assert_eq!(claim.severity, Some(severity), "{failed}");
         assert_eq!(claim.evidence["failed_attempts"], failed);
         assert!(claim.title.contains("IllegalStateException: bad row #"), "{}", claim.title);
+        // Others made them good: their time is measured, and half of it at least is saved.
+        let Worth::Replay { low, high } = &claim.worth else { panic!("{claim:?}") };
+        assert!(matches!((&low[..], &high[..]), ([Edit::Scale { .. }], [Edit::Remove { .. }])), "{claim:?}");
+    }
+    for (all, text) in [(1, "The only task attempt of stage"), (3, "All 3 task attempts of stage")] {
+        let mut made = warm();
+        made.job(None, &[attempts(all, all)]);
+        let sink = said(&made.run(), "FAIL");
+        assert!(sink.claims()[0].title.starts_with(text), "{}", sink.claims()[0].title);
     }
     let mut made = warm();
     made.job(None, &[attempts(100, 0)]);
@@ -101,8 +110,9 @@ fn the_chain_of_a_lost_executor_has_one_root_cause() {
             })
             .sum();
         assert_eq!(lost, by_accounting, "{name}");
-        let Worth::Replay { high, .. } = &claim.worth else { panic!() };
+        let Worth::Replay { low, high } = &claim.worth else { panic!() };
         assert_eq!(high.iter().filter(|edit| matches!(edit, Edit::Drop { .. })).count(), 2);
+        assert_eq!(low.iter().filter(|edit| matches!(edit, Edit::ScaleAll { .. })).count(), 2);
         // The stage that failed for want of the data was tried again: no failed job.
         let failed = said(&run, "SFAIL");
         assert!(failed.claims().iter().all(|claim| claim.variant == Some("retried")), "{failed:?}");
@@ -133,14 +143,14 @@ fn speculative(copies: usize, wins: usize) -> Vec<MadeTask> {
 
 #[test]
 fn copies_that_lose_cost_core_time_only() {
-    for (copies, wins, claims) in [(8, 0, 1), (8, 7, 0), (2, 0, 0), (0, 0, 0)] {
+    for (copies, wins, claims) in [(8, 0, 1), (8, 7, 0), (2, 0, 1), (1, 0, 0), (0, 0, 0)] {
         let mut made = warm();
         made.job(None, &[speculative(copies, wins)]);
         let sink = said(&made.run(), "SPEC");
         assert_eq!(sink.claims().len(), claims, "{copies} {wins}");
         if let [claim] = sink.claims() {
             assert!(matches!(claim.worth, Worth::Resource));
-            assert_eq!(claim.core_ms, Some(8 * 2509));
+            assert_eq!(claim.core_ms, Some(copies as i64 * 2509));
             assert_eq!(claim.evidence["won_share"], 0.0);
         }
     }

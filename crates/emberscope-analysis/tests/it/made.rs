@@ -93,6 +93,8 @@ pub(crate) struct Made {
     end: bool,
     /// No task is launched before it.
     pub(crate) slots_from: i64,
+    /// Name of the stages to come.
+    pub(crate) stage_name: String,
 }
 
 /// When made runs start.
@@ -124,6 +126,7 @@ impl Made {
             next_task: 0,
             end: true,
             slots_from: START,
+            stage_name: "stage at Made.scala".to_owned(),
         }
     }
 
@@ -189,7 +192,7 @@ impl Made {
         self.next_job += 1;
         let info = |n: usize| {
             let parents: Vec<u32> = if n == 0 { Vec::new() } else { vec![ids[n - 1]] };
-            json!({"Stage ID": ids[n], "Stage Attempt ID": 0, "Stage Name": format!("stage at Made.scala:{n}"),
+            json!({"Stage ID": ids[n], "Stage Attempt ID": 0, "Stage Name": format!("{}:{n}", self.stage_name),
                 "Number of Tasks": stages[n].len(), "RDD Info": [{"RDD ID": ids[n] + 1000, "Name": "MapPartitionsRDD",
                 "Parent IDs": [], "Storage Level": {}, "Number of Partitions": stages[n].len()}],
                 "Parent IDs": parents, "Details": "", "Accumulables": []})

@@ -59,9 +59,21 @@ fn stragglers_have_a_named_cause() {
         assert!(claim.evidence["excess_ms"].as_i64().unwrap() >= 2000, "{cause}");
         let Worth::Replay { low, high } = &claim.worth else { panic!("{cause}") };
         assert_eq!(high.len(), 1);
-        // Nothing is promised where nothing is known.
-        assert_eq!(low.is_empty(), cause == "unexplained", "{cause}");
+        // What one of forty took beyond its peers goes away with a copy or a rerun, whatever it was.
+        assert_eq!(low.len(), 1, "{cause}");
         assert!(!claim.validate.is_empty() && !claim.recommendation.text.is_empty(), "{cause}");
+    }
+}
+
+#[test]
+fn a_short_collection_is_no_straggler() {
+    for (run_ms, fires) in [(1300, false), (1700, true)] {
+        let run = stage(|tasks| {
+            tasks[20].run_ms = run_ms;
+            tasks[20] = tasks[20].clone().with(json!({"JVM GC Time": run_ms - 500}));
+        })
+        .run();
+        assert_eq!(of_kind(&said(&run, "STRAG"), "straggler").len(), usize::from(fires), "{run_ms}");
     }
 }
 
@@ -208,7 +220,8 @@ fn a_spread_key_takes_no_work_away() {
         _ => panic!("{edits:?}"),
     };
     assert!((4400.0..4600.0).contains(&shortest(high)), "{}", shortest(high));
-    assert!(shortest(low) > shortest(high));
+    // The pieces of a salted key fall on partitions at random.
+    assert!(shortest(low) > 2.0 * shortest(high));
 }
 
 fn on_hosts(stages: usize, slow: impl Fn(usize, usize) -> i64) -> Made {

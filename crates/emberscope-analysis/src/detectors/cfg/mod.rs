@@ -40,7 +40,8 @@ pub static CFG: Detector = Detector {
            shuffle without the shuffle service, `spark.kryo.*` without the Kryo serializer.",
     rule: "Only settings that were set are judged for being dead, and a value equal to the default is not worth a word. \
            The serializer counts only where stages outside SQL that shuffle take `rdd_share` of the task time: \
-           DataFrames and SQL have their own format, and Python RDDs hold bytes already.",
+           DataFrames and SQL have their own format. Python RDDs hold bytes already, so that there the gain is said to be \
+           small. In local mode the rules of dynamic allocation are applied too, although nothing uses it there.",
     why: "A dead setting costs nothing, but somebody relied on it. A missing upper bound can fill a cluster; an overhead \
           below the floor gets executors killed by the container's limit.",
     fix: "Remove what does nothing, rename what was renamed, and set what is missing:\n\n```sql\n-- session settings can be \
@@ -51,6 +52,11 @@ pub static CFG: Detector = Detector {
              service that runs by other means), are not. Vendors' own settings are unknown here and left alone. Plugins \
              that keep shuffle files elsewhere make the first rule void; another `spark.shuffle.manager` switches it off.",
 };
+
+/// What is said of dynamic allocation in local mode, which only here has such settings in a log: on a
+/// cluster Spark does not start with inverted bounds, or without a place for shuffle files.
+const NOT_LOCAL: &str = " Local mode itself does not use dynamic allocation: it matters once the application runs on a \
+                         cluster, where Spark may refuse to start with these settings.";
 
 /// What is wrong with a setting.
 pub(super) struct Fault {
@@ -70,11 +76,14 @@ fn check(ctx: &Context<'_>, sink: &mut Sink) {
     }
     let conf = ctx.conf(None);
     let mut faults: Vec<Fault> = Vec::new();
-    if !ctx.is_local {
-        faults.extend(shuffle_files(&conf));
-        faults.extend(rules::bounds(&conf));
+    let mut of_allocation: Vec<Fault> =
+        shuffle_files(&conf).into_iter().chain(rules::bounds(&conf)).collect();
+    if ctx.is_local {
+        of_allocation.iter_mut().for_each(|fault| fault.advice.push_str(NOT_LOCAL));
+    } else {
         faults.extend(overhead(ctx, &conf));
     }
+    faults.extend(of_allocation);
     faults.extend(serializer(ctx, &conf));
     faults.extend(rules::dead_names(ctx, &conf));
     faults.extend(rules::dead_groups(ctx, &conf));
@@ -182,25 +191,43 @@ fn serializer(ctx: &Context<'_>, conf: &Conf<'_>) -> Option<Fault> {
         digest.sql_id.is_none() && digest.all.shuffle_read_bytes + digest.all.shuffle_write_bytes > 0
     };
     let total: i64 = ctx.stages.iter().map(|digest| digest.attempt_ms).sum();
-    let own = ctx.stages.iter().filter(shuffles).filter(|digest| !is_python(digest));
-    let rdd: i64 = own.map(|digest| digest.attempt_ms).sum();
-    let share = if total > 0 { rdd as f64 / total as f64 } else { 0.0 };
+    let (python, own): (Vec<_>, Vec<_>) =
+        ctx.stages.iter().filter(shuffles).partition(|digest| is_python(digest));
+    let share_of = |ms: i64| if total > 0 { ms as f64 / total as f64 } else { 0.0 };
+    let sum = |digests: &[&crate::context::StageDigest]| -> i64 {
+        digests.iter().map(|digest| digest.attempt_ms).sum()
+    };
+    let is_own = share_of(sum(&own)) >= ctx.get(&RDD_SHARE);
+    let rdd = if is_own { sum(&own) } else { sum(&own) + sum(&python) };
+    let share = share_of(rdd);
     if share < ctx.get(&RDD_SHARE) {
         return None;
     }
+    let (whose, advice) = if is_own {
+        ("RDDs", "Kryo writes smaller data and is faster. Register the classes that are shuffled most.")
+    } else {
+        (
+            "Python RDDs",
+            "Kryo writes smaller data and is faster, but Python's rows are bytes already when Spark serializes them: the \
+             gain is small. DataFrames, which have a format of their own, gain more.",
+        )
+    };
     Some(Fault {
         subject: "spark.serializer".to_owned(),
         title: format!(
-            "RDDs are shuffled with Java serialization, in stages with {} of the task time (spark.serializer)",
+            "{whose} are shuffled with Java serialization, in stages with {} of the task time (spark.serializer)",
             percent(share)
         ),
-        advice: "Kryo writes smaller data and is faster. Register the classes that are shuffled most."
-            .to_owned(),
+        advice: advice.to_owned(),
         changes: conf
             .propose("spark.serializer", "org.apache.spark.serializer.KryoSerializer")
             .into_iter()
             .collect(),
-        evidence: vec![("rdd_share", rounded(share).into()), ("rdd_task_ms", rdd.into())],
+        evidence: vec![
+            ("rdd_share", rounded(share).into()),
+            ("rdd_task_ms", rdd.into()),
+            ("python_rows", (!is_own).into()),
+        ],
         validate: "Shuffle sizes and stage times that stay the same with Kryo refute it.",
     })
 }

@@ -67,13 +67,7 @@ pub(super) fn pieces(ctx: &Context<'_>) -> Vec<Piece> {
         let next = jobs.get(jobs.partition_point(|job| job.0 < to)).map(|job| job.2);
         let is_before_first_job = first_start == Some(to);
         for (from_ms, to_ms, execution) in queries.cut(from, to) {
-            let kind = match execution {
-                Some(_) => Kind::Planning,
-                None if is_before_first_job => Kind::Startup,
-                None if next.is_none() => Kind::End,
-                None => Kind::Code,
-            };
-            pieces.push(Piece {
+            let piece = |kind, from_ms, to_ms| Piece {
                 kind,
                 gap,
                 from_ms,
@@ -82,15 +76,48 @@ pub(super) fn pieces(ctx: &Context<'_>) -> Vec<Piece> {
                 job: next,
                 sql_id: execution,
                 is_before_first_job,
-            });
+            };
+            // Until an executor came the program waited for it, or had no session yet.
+            let ready = last_arrival(ctx, from_ms, to_ms);
+            match (execution, ready) {
+                (Some(_), _) => pieces.push(piece(Kind::Planning, from_ms, to_ms)),
+                (None, None) if is_before_first_job => pieces.push(piece(Kind::Startup, from_ms, to_ms)),
+                (None, Some(ready)) if is_before_first_job => {
+                    pieces.push(piece(Kind::Startup, from_ms, ready));
+                    pieces.push(piece(Kind::Code, ready, to_ms));
+                }
+                (None, _) if next.is_none() => pieces.push(piece(Kind::End, from_ms, to_ms)),
+                (None, ready) => pieces.push(piece(Kind::Code, ready.unwrap_or(from_ms), to_ms)),
+            }
         }
     }
     pieces
 }
 
+/// When the last executor came in a span of time.
+fn last_arrival(ctx: &Context<'_>, from: i64, to: i64) -> Option<i64> {
+    let added = ctx.run.executors.iter().filter_map(|executor| executor.added_ms);
+    added.filter(|added| (from..=to).contains(added)).max()
+}
+
+/// Time right after a query with a large result is its handling: rows become objects of the program.
+pub(super) fn name_results(ctx: &Context<'_>, pieces: &mut [Piece], large_bytes: f64) {
+    /// From the end of a query to the piece, at most.
+    const RIGHT_AFTER_MS: i64 = 100;
+    for piece in pieces.iter_mut().filter(|piece| matches!(piece.kind, Kind::Code | Kind::End)) {
+        let ended = ctx.run.sql_executions.iter().filter(|execution| {
+            execution.end_ms.is_some_and(|end| (0..=RIGHT_AFTER_MS).contains(&(piece.from_ms - end)))
+        });
+        let large = ended.max_by_key(|execution| result_bytes(ctx, execution));
+        if let Some(execution) = large.filter(|large| result_bytes(ctx, large) as f64 >= large_bytes) {
+            (piece.kind, piece.sql_id) = (Kind::Collect, Some(execution.id));
+        }
+    }
+}
+
 /// Names what the driver did in queries, by their plans.
 pub(super) fn look_closer(ctx: &Context<'_>, pieces: &mut [Piece]) {
-    for piece in pieces {
+    for piece in pieces.iter_mut().filter(|piece| piece.kind == Kind::Planning) {
         if let Some(execution) = piece.sql_id.and_then(|id| ctx.run.sql_execution(id)) {
             piece.kind = kind_in_query(ctx, execution, piece.from_ms, piece.from_ms + piece.length_ms);
         }

@@ -14,7 +14,38 @@ const NORMAL_MS: Threshold = Threshold {
     tag: "DRIVER",
     name: "normal_gap_ms",
     default: 3_000.0,
-    doc: "Part of a gap that planning and schema inference take in healthy runs; only what exceeds it counts.",
+    doc: "Part of a gap inside queries that planning and schema inference take in healthy runs; only what exceeds it counts.",
+};
+
+const CODE_MS: Threshold = Threshold {
+    tag: "DRIVER",
+    name: "normal_code_ms",
+    default: 1_000.0,
+    doc: "Time outside queries between two jobs, or after the last one, that analysis and stopping take in healthy runs; \
+          as much as the session took to come, if that is more, up to `normal_gap_ms`: then the machine is slow.",
+};
+
+const LAUNCH_MS: Threshold = Threshold {
+    tag: "DRIVER",
+    name: "normal_launch_ms",
+    default: 3_000.0,
+    doc: "Time from the session, with the executors that came before the first query, to that query that a program needs; \
+          what exceeds it is priced.",
+};
+
+const LONG_LAUNCH_MS: Threshold = Threshold {
+    tag: "DRIVER",
+    name: "long_launch_ms",
+    default: 7_000.0,
+    doc: "The same time, from which it counts at all.",
+};
+
+const LAUNCH_RATIO: Threshold = Threshold {
+    tag: "DRIVER",
+    name: "long_launch_ratio",
+    default: 12.0,
+    doc: "Times what the session took to come, up to its first executor, that this time must take besides: on a slow \
+          machine both are long.",
 };
 
 const STARTUP_MS: Threshold = Threshold {
@@ -35,8 +66,15 @@ const BUDGET_MS: Threshold = Threshold {
     tag: "DRIVER",
     name: "normal_gaps_ms",
     default: 15_000.0,
-    doc: "Most that is taken for normal over all gaps beside the first, however many there are; in long runs it is \
-          `normal_gaps_share` of the wall time.",
+    doc: "Most that is taken for normal over all gaps beside the first, inside queries and outside, however many there are; in long runs it \
+          is `normal_gaps_share` of the wall time, in short ones `normal_gaps_short_share`.",
+};
+
+const BUDGET_SHORT: Threshold = Threshold {
+    tag: "DRIVER",
+    name: "normal_gaps_short_share",
+    default: 0.15,
+    doc: "Share of the wall time that is taken for normal over all gaps at most, where it is less than `normal_gaps_ms`.",
 };
 
 const BUDGET_SHARE: Threshold = Threshold {
@@ -46,11 +84,39 @@ const BUDGET_SHARE: Threshold = Threshold {
     doc: "Share of the wall time that is taken for normal over all gaps, where it is more than `normal_gaps_ms`.",
 };
 
+const BUDGET_SESSIONS: Threshold = Threshold {
+    tag: "DRIVER",
+    name: "normal_gaps_sessions",
+    default: 5.0,
+    doc: "The same as a multiple of what the session took to come, where that is more: the machine is slow.",
+};
+
 const MIN_EXCESS_MS: Threshold = Threshold {
     tag: "DRIVER",
     name: "min_excess_ms",
     default: 5_000.0,
     doc: "Driver-only time of one kind beyond what is normal, from which it is reported.",
+};
+
+const MIN_SHORT_MS: Threshold = Threshold {
+    tag: "DRIVER",
+    name: "min_short_excess_ms",
+    default: 2_000.0,
+    doc: "The same in a short run, where it takes `short_excess_share` of the wall time.",
+};
+
+const SHORT_SHARE: Threshold = Threshold {
+    tag: "DRIVER",
+    name: "short_excess_share",
+    default: 0.1,
+    doc: "Share of the wall time from which `min_short_excess_ms` is enough.",
+};
+
+const RESULT_BYTES: Threshold = Threshold {
+    tag: "DRIVER",
+    name: "large_result_bytes",
+    default: 10_485_760.0,
+    doc: "Result of a query from which the time right after it counts as handling of the result.",
 };
 
 const MIN_SHARE: Threshold = Threshold {
@@ -74,6 +140,13 @@ const LOW_SHARE: Threshold = Threshold {
     doc: "Share of the excess that a fix saves at least, where the log tells what the driver did.",
 };
 
+const LOW_RESULT_SHARE: Threshold = Threshold {
+    tag: "DRIVER",
+    name: "low_result_saving_share",
+    default: 0.75,
+    doc: "The same for handling of results: an aggregate or a written file takes next to nothing of it.",
+};
+
 /// Time in which only the driver worked.
 pub static DRIVER: Detector = Detector {
     tag: "DRIVER",
@@ -85,27 +158,40 @@ pub static DRIVER: Detector = Detector {
     }],
     thresholds: &[
         NORMAL_MS,
+        CODE_MS,
+        LAUNCH_MS,
+        LONG_LAUNCH_MS,
+        LAUNCH_RATIO,
         STARTUP_MS,
         FIRST_QUERY_MS,
         BUDGET_MS,
         BUDGET_SHARE,
+        BUDGET_SHORT,
+        BUDGET_SESSIONS,
         MIN_EXCESS_MS,
+        MIN_SHORT_MS,
+        SHORT_SHARE,
+        RESULT_BYTES,
         MIN_SHARE,
         ONE_QUERY_SHARE,
         LOW_SHARE,
+        LOW_RESULT_SHARE,
     ],
     checks: &[Check::App(check)],
     what: "For a large part of the run no job was active: executors waited for the driver. The evidence tells what lay \
-           around such gaps, one finding for each kind:\n\n* `startup`: before the first job.\n* `planning`: in a query, \
+           around such gaps, one finding for each kind:\n\n* `startup`: before the session and its executors were there.\n* `planning`: in a query, \
            before a job of it.\n* `listing`: the same, with the scan's own `metadata time` as long.\n* `broadcast`: the \
            same, with collecting and building of a broadcast as long.\n* `commit`: after the last job of a query that \
-           writes.\n* `collect`: after the last job of a query that does not write: results become rows or frames.\n* `code`: outside any query: the \
-           program's own code, analysis of queries, waiting for others.\n* `end`: after the last job.",
-    rule: "Gaps are what the union of all jobs leaves of the run. Of the first gap `normal_startup_ms`, of the one with the first query \
-           `normal_first_query_ms`, of every other gap `normal_gap_ms` are taken for normal, largest gaps first, up to \
-           `normal_gaps_ms` (or `normal_gaps_share` of the wall time) in all. A kind is reported when the rest of its gaps \
-           reaches `min_excess_ms`, and that of all kinds `min_excess_share` of the wall time. Start-up is a fact to know \
-           and no saving.",
+           writes.\n* `collect`: after the last job of a query that does not write, or right after a query with a large result: results \
+           become rows or frames.\n* `code`: outside any query: the program's own code, analysis of queries, waiting for \
+           others. Time up to the coming of an executor is a wait for it and does not count.\n* `end`: after the last job.",
+    rule: "Gaps are what the union of all jobs leaves of the run. Of start-up `normal_startup_ms`, of the gap with the first query \
+           `normal_first_query_ms`, inside queries of every other gap `normal_gap_ms`, outside `normal_code_ms` are taken for normal, largest gaps \
+           first, up to `normal_gaps_ms` (or `normal_gaps_share` of a long run, `normal_gaps_short_share` of a short one, or `normal_gaps_sessions`) in \
+           all. From the session to the first query only `long_launch_ms` and `long_launch_ratio` \
+           count, and then what exceeds `normal_launch_ms`. A kind is reported when the rest of its gaps reaches \
+           `min_excess_ms` (or `min_short_excess_ms` and `short_excess_share` of the wall time), and that of all kinds \
+           `min_excess_share`. Start-up is a fact to know and no saving.",
     why: "Every core of the cluster is idle in such a gap. More executors do not help; they only wait too.",
     fix: "* planning, listing: give the schema, prune partitions, keep table statistics in a catalog or table format, do \
           not build plans in loops.\n* commit: fewer files and partitions, a committer made for the storage.\n* collect: \
@@ -132,6 +218,9 @@ fn check(ctx: &Context<'_>, sink: &mut Sink) {
         return;
     }
     let mut pieces = pieces(ctx);
+    if !is_session(ctx) {
+        gaps::name_results(ctx, &mut pieces, ctx.get(&RESULT_BYTES));
+    }
     allow_what_is_normal(ctx, wall, &mut pieces);
     pieces.retain(|piece| piece.excess_ms > 0);
     gaps::look_closer(ctx, &mut pieces);
@@ -146,45 +235,76 @@ fn check(ctx: &Context<'_>, sink: &mut Sink) {
     for kind in Kind::ALL {
         let own: Vec<&Piece> = pieces.iter().filter(|piece| piece.kind == kind).collect();
         let excess: i64 = own.iter().map(|piece| piece.excess_ms).sum();
-        if excess as f64 >= ctx.get(&MIN_EXCESS_MS) && !ctx.is_immaterial(excess) {
+        let is_large_for_the_run =
+            excess as f64 >= ctx.get(&MIN_SHORT_MS) && excess as f64 >= ctx.get(&SHORT_SHARE) * wall as f64;
+        let is_long = excess as f64 >= ctx.get(&MIN_EXCESS_MS);
+        if (is_long || is_large_for_the_run) && !ctx.is_immaterial(excess) {
             sink.claim(claim(ctx, kind, &own, excess));
         }
     }
 }
 
-/// Takes from every gap what healthy runs need too.
+/// Takes from every gap what healthy runs need too, inside queries and outside.
 fn allow_what_is_normal(ctx: &Context<'_>, wall: i64, pieces: &mut [Piece]) {
-    let gaps = pieces.last().map_or(0, |piece| piece.gap + 1);
-    let mut lengths = vec![0i64; gaps];
-    let mut is_startup = vec![false; gaps];
-    let mut has_first_query = vec![false; gaps];
-    if let Some(first) =
-        pieces.iter().find(|piece| piece.sql_id.is_some()).filter(|piece| is_first_planning(ctx, piece))
-    {
-        has_first_query[first.gap] = true;
+    let first_query = pieces.iter().find(|piece| piece.sql_id.is_some());
+    let gap_of_first = first_query.filter(|piece| is_first_planning(ctx, piece)).map(|piece| piece.gap);
+    let part_of = |piece: &Piece| (piece.gap, piece.kind.is_in_query());
+    let mut parts: BTreeMap<(usize, bool), Part> = BTreeMap::new();
+    for piece in pieces.iter().filter(|piece| !piece.is_before_session()) {
+        let part = parts.entry(part_of(piece)).or_default();
+        part.length += piece.length_ms as f64;
+        part.is_first |= piece.is_before_first_job;
     }
-    for piece in pieces.iter() {
-        lengths[piece.gap] += piece.length_ms;
-        is_startup[piece.gap] |= piece.is_before_first_job;
-    }
-    let mut largest_first: Vec<usize> = (0..gaps).collect();
-    largest_first.sort_by_key(|gap| (-lengths[*gap], *gap));
-    let mut budget = ctx.get(&BUDGET_MS).max(ctx.get(&BUDGET_SHARE) * wall as f64);
-    let mut excess_share = vec![0.0; gaps];
-    for gap in largest_first {
-        let length = lengths[gap] as f64;
-        let normal = if is_startup[gap] {
-            ctx.get(&STARTUP_MS)
-        } else {
-            let most = if has_first_query[gap] { ctx.get(&FIRST_QUERY_MS) } else { ctx.get(&NORMAL_MS) };
-            let normal = most.min(budget).min(length);
-            budget -= normal;
-            normal
+    let session = session_ms(ctx) as f64;
+    let long_launch = ctx.get(&LONG_LAUNCH_MS).max(ctx.get(&LAUNCH_RATIO) * session);
+    let code = session.min(ctx.get(&NORMAL_MS)).max(ctx.get(&CODE_MS));
+    let short = (ctx.get(&BUDGET_SHORT) * wall as f64).max(ctx.get(&BUDGET_SESSIONS) * session);
+    let of_short = ctx.get(&BUDGET_MS).min(short);
+    let mut budget = of_short.max(ctx.get(&BUDGET_SHARE) * wall as f64);
+    let mut largest_first: Vec<(&(usize, bool), &mut Part)> = parts.iter_mut().collect();
+    largest_first.sort_by(|a, b| b.1.length.total_cmp(&a.1.length).then(a.0.cmp(b.0)));
+    for ((gap, is_in_query), part) in largest_first {
+        let normal = match is_in_query {
+            true if part.is_first => ctx.get(&STARTUP_MS),
+            true if gap_of_first == Some(*gap) => ctx.get(&FIRST_QUERY_MS),
+            false if part.is_first && part.length < long_launch => part.length,
+            false if part.is_first => ctx.get(&LAUNCH_MS),
+            _ => {
+                let most = if *is_in_query { ctx.get(&NORMAL_MS) } else { code };
+                let normal = most.min(budget).min(part.length);
+                budget -= normal;
+                normal
+            }
         };
-        excess_share[gap] = (length - normal).max(0.0) / length.max(1.0);
+        part.excess_share = (part.length - normal).max(0.0) / part.length.max(1.0);
     }
     for piece in pieces {
-        piece.excess_ms = (piece.length_ms as f64 * excess_share[piece.gap]) as i64;
+        let length = piece.length_ms as f64;
+        let excess = match parts.get(&part_of(piece)) {
+            Some(part) if !piece.is_before_session() => length * part.excess_share,
+            _ => length - ctx.get(&STARTUP_MS),
+        };
+        piece.excess_ms = excess.max(0.0) as i64;
+    }
+}
+
+/// From the start of the run to its first executor: how fast the machine starts things.
+fn session_ms(ctx: &Context<'_>) -> i64 {
+    let first = ctx.run.executors.iter().filter_map(|executor| executor.added_ms).min();
+    first.map_or(0, |added| (added - ctx.start_ms).max(0))
+}
+
+/// What of a gap lies inside queries, or outside.
+#[derive(Default)]
+struct Part {
+    length: f64,
+    is_first: bool,
+    excess_share: f64,
+}
+
+impl Piece {
+    fn is_before_session(&self) -> bool {
+        self.kind == Kind::Startup
     }
 }
 
@@ -251,7 +371,11 @@ fn claim(ctx: &Context<'_>, kind: Kind, pieces: &[&Piece], excess: i64) -> Claim
     claim.confidence = kind.confidence();
     claim.core_ms = Some((idle as f64 * excess as f64 / length.max(1) as f64) as i64);
     let edits = |share: f64| pieces.iter().filter_map(|piece| piece.edit(share)).collect::<Vec<Edit>>();
-    let low = if kind.confidence() == Confidence::Low { 0.0 } else { ctx.get(&LOW_SHARE) };
+    let low = match kind {
+        _ if kind.confidence() == Confidence::Low => 0.0,
+        Kind::Collect => ctx.get(&LOW_RESULT_SHARE),
+        _ => ctx.get(&LOW_SHARE),
+    };
     claim.worth = Worth::Replay { low: edits(low), high: edits(1.0) };
     if kind == Kind::Startup {
         // Mostly the cluster's and the machine's time: a fact to know, with nothing in the log to price it by.
@@ -274,6 +398,11 @@ fn only_query(ctx: &Context<'_>, pieces: &[&Piece]) -> Option<u64> {
 }
 
 impl Kind {
+    /// Whether it is cut out of a query's time, before its plan is looked at.
+    fn is_in_query(self) -> bool {
+        !matches!(self, Kind::Startup | Kind::Code | Kind::End | Kind::Collect)
+    }
+
     const ALL: [Kind; 8] = [
         Kind::Startup,
         Kind::Planning,

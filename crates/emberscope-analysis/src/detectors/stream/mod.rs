@@ -17,6 +17,35 @@ const MIN_BATCHES: Threshold = Threshold {
     doc: "Batches with input that a query must have had.",
 };
 
+const SHORT_BATCHES: Threshold = Threshold {
+    tag: "STREAM",
+    name: "min_batches_behind",
+    default: 3.0,
+    doc: "Batches with input, all of a query that had less than `min_batches`, that show a backlog or an overrun when none \
+          of them kept up.",
+};
+
+const SHORT_RATIO: Threshold = Threshold {
+    tag: "STREAM",
+    name: "short_behind_ratio",
+    default: 1.25,
+    doc: "Rows that arrive per second over rows processed per second, that each batch of such a query must reach.",
+};
+
+const STATE_BATCHES: Threshold = Threshold {
+    tag: "STREAM",
+    name: "min_state_batches",
+    default: 8.0,
+    doc: "Batches with input from which state that grows evenly, without any watermark, is a fact to know.",
+};
+
+const STATE_ROWS_UNBOUNDED: Threshold = Threshold {
+    tag: "STREAM",
+    name: "min_state_rows_unbounded",
+    default: 10_000.0,
+    doc: "Rows of state from which its growth without any watermark is a fact to know.",
+};
+
 const WARM_UP: Threshold = Threshold {
     tag: "STREAM",
     name: "warm_up_batches",
@@ -101,6 +130,10 @@ pub static STREAM: Detector = Detector {
     ],
     thresholds: &[
         MIN_BATCHES,
+        SHORT_BATCHES,
+        SHORT_RATIO,
+        STATE_BATCHES,
+        STATE_ROWS_UNBOUNDED,
         WARM_UP,
         BEHIND_RATIO,
         BEHIND_SHARE,
@@ -118,9 +151,13 @@ pub static STREAM: Detector = Detector {
            rows arrive, so that no state is ever dropped and no window is ever closed.",
     rule: "After `warm_up_batches` a query needs `min_batches` with input. Backlog: in `behind_share` of them the input rate is \
            `behind_ratio` times the processing rate, and the median of rows per batch grew `backlog_growth_ratio`-fold \
-           from the first to the last third. Overrun: the trigger interval is read off the pauses between batches, and \
-           `overrun_share` of the batches take longer. State: it never shrank noticeably, grew `state_growth_ratio`-fold \
-           since a third into the run, still grows in the last third, and holds `min_state_bytes` or `min_state_rows`. \
+           from the first to the last third. A query with fewer batches must have `min_batches_behind`, each with more rows than \
+           the one before, and each behind by `short_behind_ratio`. Overrun: the trigger interval is read off the pauses \
+           between batches, and `overrun_share` of the batches take longer; with few pauses it is the longest interval that \
+           fits when batches started, and at least `min_batches_behind` batches, all of them, take longer. State: it never \
+           shrank noticeably, grew `state_growth_ratio`-fold \
+           since a third into the run, still grows in the last third, and holds `min_state_bytes` or `min_state_rows`; without \
+           any watermark `min_state_batches` and `min_state_rows_unbounded` make it a fact to know. \
            Watermark: unchanged over the last `stuck_batches` batches with input, with rows in the state and the largest \
            event time moving on.",
     why: "A backlog grows until batches fail or data expires at the source. State without a bound ends in memory or \
@@ -141,12 +178,14 @@ fn check(ctx: &Context<'_>, sink: &mut Sink) {
         let all = batches(stream);
         let warm = all.get(ctx.get(&WARM_UP) as usize..).unwrap_or_default();
         let fed: Vec<&Batch> = warm.iter().filter(|batch| batch.rows > 0).collect();
-        if (fed.len() as f64) < ctx.get(&MIN_BATCHES) {
-            continue;
-        }
         let subject = subject(stream, n);
-        let claims =
-            [backlog(ctx, &fed), overrun(ctx, warm), state_growth(ctx, &fed), watermark_stuck(ctx, &fed)];
+        let claims = if (fed.len() as f64) < ctx.get(&MIN_BATCHES) {
+            // The first batch starts the code; every one after it counts.
+            let few: Vec<&Batch> = all.iter().skip(1).filter(|batch| batch.rows > 0).collect();
+            [short_backlog(ctx, &few), short_overrun(ctx, &all), state_growth(ctx, &fed), None]
+        } else {
+            [backlog(ctx, &fed), overrun(ctx, warm), state_growth(ctx, &fed), watermark_stuck(ctx, &fed)]
+        };
         for mut claim in claims.into_iter().flatten() {
             claim.title = format!("{}: {}", label(stream), claim.title);
             claim.subject.clone_from(&subject);
@@ -185,6 +224,31 @@ fn backlog(ctx: &Context<'_>, fed: &[&Batch]) -> Option<Claim> {
     if behind < ctx.get(&BEHIND_SHARE) || growth < ctx.get(&GROWTH_RATIO) {
         return None;
     }
+    Some(backlog_claim(&rated, behind, first, last))
+}
+
+/// A short query none of whose batches kept up: each has more rows than the one before, for it took longer
+/// than these took to come.
+fn short_backlog(ctx: &Context<'_>, fed: &[&Batch]) -> Option<Claim> {
+    let rated: Vec<(f64, f64)> =
+        fed.iter().filter_map(|batch| batch.input_rate.zip(batch.processed_rate)).collect();
+    let is_behind = |(input, processed): &(f64, f64)| *input >= *processed * ctx.get(&SHORT_RATIO);
+    let grows = fed.windows(2).all(|pair| pair[1].rows > pair[0].rows);
+    let (first, last) = (fed.first()?.rows as f64, fed.last()?.rows as f64);
+    if (fed.len() as f64) < ctx.get(&SHORT_BATCHES)
+        || rated.len() < fed.len()
+        || !rated.iter().all(is_behind)
+        || !grows
+        || last < first * ctx.get(&GROWTH_RATIO)
+    {
+        return None;
+    }
+    let mut claim = backlog_claim(&rated, 1.0, first, last);
+    claim.confidence = Confidence::Low;
+    Some(claim)
+}
+
+fn backlog_claim(rated: &[(f64, f64)], behind: f64, first: f64, last: f64) -> Claim {
     let mean = |of: &dyn Fn(&(f64, f64)) -> f64| rated.iter().map(of).sum::<f64>() / rated.len() as f64;
     let (input, processed) = (mean(&|rate| rate.0), mean(&|rate| rate.1));
     let title = format!(
@@ -196,7 +260,7 @@ fn backlog(ctx: &Context<'_>, fed: &[&Batch]) -> Option<Claim> {
         .evidence("behind_share", rounded(behind))
         .evidence("first_third_rows", first)
         .evidence("last_third_rows", last)
-        .evidence("batches", fed.len())
+        .evidence("batches", rated.len())
         .advice(
             "Give the query more cores (and the source as many partitions), do less for each row, or limit what a batch \
              takes so that batches stay even.",
@@ -204,7 +268,7 @@ fn backlog(ctx: &Context<'_>, fed: &[&Batch]) -> Option<Claim> {
         .change(Change::resource("cores", None, "more, with as many source partitions"));
     claim.nature = Nature::Resource;
     claim.validate = "Rates that meet again after a peak of input refute it.".to_owned();
-    Some(claim)
+    claim
 }
 
 fn overrun(ctx: &Context<'_>, batches: &[Batch]) -> Option<Claim> {
@@ -215,11 +279,32 @@ fn overrun(ctx: &Context<'_>, batches: &[Batch]) -> Option<Claim> {
     if over == 0 || share < ctx.get(&OVERRUN_SHARE) {
         return None;
     }
+    Some(overrun_claim(&timed, interval, false))
+}
+
+/// A short query all of whose batches take longer than the longest interval that it can have.
+fn short_overrun(ctx: &Context<'_>, batches: &[Batch]) -> Option<Claim> {
+    let interval = series::longest_interval(batches)?;
+    let fed = batches.iter().skip(1).filter(|batch| batch.rows > 0);
+    let timed: Vec<i64> = fed.map(|batch| batch.took_ms).collect();
+    let is_enough = timed.len() as f64 >= ctx.get(&SHORT_BATCHES);
+    if !is_enough || timed.iter().any(|took| *took <= interval) {
+        return None;
+    }
+    let mut claim = overrun_claim(&timed, interval, true);
+    claim.confidence = Confidence::Low;
+    Some(claim)
+}
+
+fn overrun_claim(timed: &[i64], interval: i64, is_at_most: bool) -> Claim {
+    let over = timed.iter().filter(|took| **took > interval).count();
+    let share = over as f64 / timed.len().max(1) as f64;
     let median = Distribution::of(timed.iter().copied()).median().unwrap_or(0.0);
     let longest = timed.iter().copied().max().unwrap_or(0);
     let title = format!(
-        "{over} of {} took longer than the trigger interval of {} (longest {})",
+        "{over} of {} took longer than the trigger interval of {}{} (longest {})",
         count(timed.len(), "batch").replace("batchs", "batches"),
+        if is_at_most { "at most " } else { "" },
         duration(interval),
         duration(longest)
     );
@@ -236,7 +321,7 @@ fn overrun(ctx: &Context<'_>, batches: &[Batch]) -> Option<Claim> {
     claim.confidence = Confidence::Medium;
     claim.validate =
         "A trigger without an interval refutes it: it is read off the pauses between batches.".to_owned();
-    Some(claim)
+    claim
 }
 
 fn state_growth(ctx: &Context<'_>, fed: &[&Batch]) -> Option<Claim> {
@@ -248,12 +333,17 @@ fn state_growth(ctx: &Context<'_>, fed: &[&Batch]) -> Option<Claim> {
     let ratio = if early > 0 { late as f64 / early as f64 } else { return None };
     // Still growing: the last third added about as much as it would if growth were steady.
     let still_grows = (late - last_third) as f64 * 3.0 >= (late - early) as f64 * HALF;
-    let matters = memory as f64 >= ctx.get(&STATE_BYTES) || late as f64 >= ctx.get(&STATE_ROWS);
-    if !never_shrank || ratio < ctx.get(&STATE_RATIO) || !still_grows || !matters {
+    let has_watermark = fed.iter().any(|batch| batch.watermark_ms.is_some_and(|watermark| watermark > 0));
+    let is_long = rows.len() as f64 >= ctx.get(&MIN_BATCHES);
+    let matters = is_long && (memory as f64 >= ctx.get(&STATE_BYTES) || late as f64 >= ctx.get(&STATE_ROWS));
+    // Nothing will ever bound it: a fact to know while it is small.
+    let is_unbounded = rows.len() as f64 >= ctx.get(&STATE_BATCHES)
+        && !has_watermark
+        && late as f64 >= ctx.get(&STATE_ROWS_UNBOUNDED);
+    if !never_shrank || ratio < ctx.get(&STATE_RATIO) || !still_grows || !(matters || is_unbounded) {
         return None;
     }
     let title = format!("state grew from {early} to {late} rows ({}) and never shrank", size(memory));
-    let has_watermark = fed.iter().any(|batch| batch.watermark_ms.is_some_and(|watermark| watermark > 0));
     let advice = if has_watermark {
         "The watermark does not free the state: check that the stateful operator groups or joins on the event-time column, \
          and that the delay is not longer than the run."
@@ -270,6 +360,9 @@ fn state_growth(ctx: &Context<'_>, fed: &[&Batch]) -> Option<Claim> {
         .advice(advice)
         .change(Change::code("stateful operator", "a watermark on the event time it groups by"));
     claim.nature = Nature::Code;
+    if !matters {
+        claim.severity = Some(Severity::Info);
+    }
     claim.validate =
         "State that levels off in a longer run refutes it: all keys were just not seen yet.".to_owned();
     Some(claim)

@@ -70,6 +70,34 @@ pub(super) fn trigger_interval(batches: &[Batch]) -> Option<i64> {
     ((steady / interval).round() * interval - steady).abs().le(&(interval / 10.0)).then_some(interval as i64)
 }
 
+/// How far from the tick of its trigger a batch may start, ms.
+const TICK_MS: i64 = 25;
+/// Intervals that are tried: whole seconds up to a quarter of an hour.
+const MOST_SECONDS: i64 = 900;
+
+/// The longest trigger interval that fits when batches started, for queries too short to show one. Spark's
+/// ticks are multiples of the interval since 1970: a batch after a pause starts at one, and between the
+/// starts of two batches without a pause there is one.
+pub(super) fn longest_interval(batches: &[Batch]) -> Option<i64> {
+    let (mut paused, mut followed) = (Vec::new(), Vec::new());
+    for pair in batches.windows(2) {
+        let pause = pair[1].trigger_ms - pair[0].trigger_ms - pair[0].took_ms;
+        if pause >= PAUSE_MS {
+            paused.push(pair[1].trigger_ms);
+        } else {
+            followed.push((pair[0].trigger_ms, pair[1].trigger_ms));
+        }
+    }
+    if paused.is_empty() || followed.is_empty() {
+        return None;
+    }
+    let fits = |interval: &i64| {
+        paused.iter().all(|start| start.rem_euclid(*interval) <= TICK_MS)
+            && followed.iter().all(|(from, to)| from.div_euclid(*interval) < to.div_euclid(*interval))
+    };
+    (1..=MOST_SECONDS).rev().map(|seconds| seconds * 1000).find(fits)
+}
+
 /// Milliseconds since 1970 of `2026-01-31T08:15:30.123Z`; other zones and forms give `None`.
 pub(super) fn epoch_ms(text: &str) -> Option<i64> {
     let text = text.trim().strip_suffix('Z')?;
@@ -107,6 +135,19 @@ mod tests {
         ] {
             assert_eq!(epoch_ms(text), ms, "{text}");
         }
+    }
+
+    #[test]
+    fn interval_from_ticks() {
+        let at = |trigger_ms, took_ms| Batch { trigger_ms, took_ms, ..Batch::default() };
+        // A pause up to a tick, then batches that overrun ever more.
+        let behind = [at(50_301, 684), at(52_004, 2022), at(54_029, 3186), at(57_217, 4641)];
+        assert_eq!(longest_interval(&behind), Some(2000));
+        // Pauses that end anywhere are no trigger's.
+        let polled = [at(50_301, 684), at(51_733, 2022), at(53_758, 3186), at(56_950, 4641)];
+        assert_eq!(longest_interval(&polled), None);
+        let back_to_back: Vec<Batch> = (0..6).map(|n| at(n * 4010, 4000)).collect();
+        assert_eq!(longest_interval(&back_to_back), None);
     }
 
     #[test]
