@@ -102,6 +102,15 @@ fn partitioned_tables_that_are_read_whole() {
     );
     // The same scan is not also reported for its filter.
     assert_eq!(count(&sink, "missingPushdown"), 0);
+    // A table of a few kilobytes is read in no time.
+    let plan = node(
+        "Filter",
+        "(year(ts#5) = 2024)",
+        &[("number of output rows", "sum", 5)],
+        vec![partitioned(whole, 10)],
+    );
+    let tiny = one(plan, vec![tasks(8, 3000, &[(10, 8000), (5, 80)])], vec![(11, 40), (12, 4000), (13, 40)]);
+    assert_eq!(count(&tiny, "missingPruning"), 0);
     let pruned = "PartitionFilters: [isnotnull(day#3), (day#3 = 1)], PushedFilters: []";
     assert_eq!(
         count(&filtered(partitioned(pruned, 10), "(id#1 = 1)", 8_000_000, 80_000, 365), "missingPruning"),

@@ -39,8 +39,8 @@ side unique before the join, by the row that counts (PySpark: `dim.withColumn(\"
 the key. Where only existence is asked, use a semi join: `WHERE EXISTS (...)`, `df.join(other, \"k\", \"left_semi\")`. Null or \
 placeholder keys (`''`, `-1`) that match each other belong filtered out.",
     limits: "Whether the pairs are wanted is not in the log: the saving ranges from nothing to what the multiplied rows \
-cost up to the next exchange. Where an aggregate right above puts most of them together again they are most likely not, \
-and `join_explosion_sure_share` of it is the least. Work further up is not counted.",
+cost up to the next exchange. Where an aggregate right above puts most of them together again, and no condition beside \
+the keys picks among the pairs, they are most likely not, and `join_explosion_sure_share` of it is the least. Work further up is not counted.",
 };
 
 fn check(context: &Context<'_>, view: &SqlView<'_>, sink: &mut Sink) {
@@ -98,7 +98,9 @@ fn check_join(context: &Context<'_>, view: &SqlView<'_>, join: &Join, sink: &mut
     claim.confidence = if collapse.is_some() { Confidence::High } else { Confidence::Medium };
     claim.validate = "Count the rows of each key on both sides: if no key repeats on both, the rows come from elsewhere; if all pairs are wanted, nothing is to be saved.".to_owned();
     let gone = 1.0 - 1.0 / ratio;
-    let sure = if collapse.is_some() { context.get(&SURE_SHARE) } else { 0.0 };
+    // A condition beside the keys picks pairs: then they are keys to find candidates by, such as buckets.
+    let is_sure = collapse.is_some() && join.condition.is_none();
+    let sure = if is_sure { context.get(&SURE_SHARE) } else { 0.0 };
     claim.worth =
         Worth::Replay { low: price::without(&parts, gone * sure), high: price::without(&parts, gone) };
     claim.core_ms = Some((price::core_ms(context, &parts) as f64 * gone) as i64);

@@ -16,6 +16,11 @@ const MIN_PARTITIONS: Threshold = threshold(
     4.0,
     "Partitions, or files of a table without them, that must have been read.",
 );
+const MIN_BYTES: Threshold = threshold(
+    "pruning_min_bytes",
+    1_048_576.0,
+    "Bytes that must have been read where they are known: less is read in no time, whole or in part.",
+);
 const MAX_KEPT_SHARE: Threshold = threshold(
     "pruning_max_kept_share",
     0.25,
@@ -36,14 +41,14 @@ pub static MISSING_PRUNING: Detector = Detector {
         name: KIND,
         what: "A query reads all partitions of a table and throws most rows away.",
     }],
-    thresholds: &[MIN_PARTITIONS, MAX_KEPT_SHARE, KEPT_PARTITIONS],
+    thresholds: &[MIN_PARTITIONS, MIN_BYTES, MAX_KEPT_SHARE, KEPT_PARTITIONS],
     checks: &[Check::Sql(check)],
     what: "A scan of a partitioned table has no filter on a partition column, reads every partition, and the filter right \
 above it keeps few of the rows. Where that filter names a partition column, Spark could not use it for pruning: it is \
 hidden in a Python function or tied to other columns by `OR`. For Iceberg tables: no file was skipped although the scan \
 had filters.",
-    rule: "The relation has partition columns, `PartitionFilters` is empty, at least `pruning_min_partitions` partitions were \
-read, and the filter above keeps at most `pruning_max_kept_share` of the rows. A scan without a filter wants the table; \
+    rule: "The relation has partition columns, `PartitionFilters` is empty, at least `pruning_min_partitions` partitions and \
+`pruning_min_bytes` were read, and the filter above keeps at most `pruning_max_kept_share` of the rows. A scan without a filter wants the table; \
 it is not reported.",
     why: "Pruned partitions are neither listed nor opened nor read. A day of a table that holds three years is a thousandth of \
 the work.",
@@ -79,7 +84,8 @@ fn check_scan(context: &Context<'_>, view: &SqlView<'_>, scan: &Scan, sink: &mut
     let skipped = view.total(scan.node, "number of skipped data files").unwrap_or(0)
         + view.total(scan.node, "number of skipped data manifests").unwrap_or(0);
     let parts_read = if scan.format == Format::Iceberg { scan.files } else { scan.partitions }.unwrap_or(0);
-    if !is_unpruned(scan) || skipped > 0 || (parts_read as f64) < context.get(&MIN_PARTITIONS) {
+    let is_tiny = scan.bytes.is_some_and(|bytes| (bytes as f64) < context.get(&MIN_BYTES));
+    if !is_unpruned(scan) || is_tiny || skipped > 0 || (parts_read as f64) < context.get(&MIN_PARTITIONS) {
         return;
     }
     let (Some((filter, kept)), Some(rows)) =
