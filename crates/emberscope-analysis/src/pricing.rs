@@ -119,6 +119,7 @@ pub(crate) fn price(context: &Context<'_>, pricer: Option<&Pricer>, claims: Vec<
     });
     let mut kept: Vec<Priced> = priced.into_iter().flatten().collect();
     rank(&mut kept);
+    causes_first(&mut kept);
     share_places(context, &mut kept);
     claim_once(context, &mut kept);
     kept.iter_mut().for_each(|priced| band(context, priced));
@@ -268,6 +269,29 @@ fn rank(kept: &mut [Priced]) {
         };
         key(a).cmp(&key(b)).then_with(|| a.finding.id.cmp(&b.finding.id))
     });
+}
+
+/// What explains the shape of a stage, and how many times as much as it the shape may save for all that.
+const EXPLAINS_SHAPE: [&str; 2] = ["unsplittableInput", "singlePartition"];
+const SHAPE_MAY_SAVE: i64 = 2;
+
+/// The cause comes before the symptom: what the plan says of a stage's few tasks before that they are few,
+/// unless it explains only a small part of it.
+fn causes_first(kept: &mut [Priced]) {
+    for shape in 0..kept.len() {
+        if kept[shape].finding.kind != "stageShape" {
+            continue;
+        }
+        let saved = high_of(&kept[shape].finding);
+        let cause = (shape + 1..kept.len()).find(|other| {
+            EXPLAINS_SHAPE.contains(&kept[*other].finding.kind)
+                && high_of(&kept[*other].finding).saturating_mul(SHAPE_MAY_SAVE) >= saved
+                && !kept[*other].places.is_disjoint(&kept[shape].places)
+        });
+        if let Some(cause) = cause {
+            kept[shape..=cause].rotate_right(1);
+        }
+    }
 }
 
 /// One headline per place: what is worth most there. The others are part of it, and claim no more than

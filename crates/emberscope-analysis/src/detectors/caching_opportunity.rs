@@ -43,6 +43,17 @@ const CACHE_READ_SHARE: Threshold = threshold(
     0.3,
     "Share of the repeated time that reading the cached copy is taken to need at most.",
 );
+const LEAST_SHARE: Threshold = threshold(
+    "cache_least_share",
+    0.05,
+    "Share of the repeated time that reading the cached copy, and of the first time that filling it, is taken to need \
+in any case, in the pessimistic estimate.",
+);
+const ROW_US: Threshold = threshold(
+    "cache_row_us",
+    5.0,
+    "Task time that reading a cached row, or caching one, is taken to need in the pessimistic estimate, microseconds.",
+);
 const FILL_SHARE: Threshold = threshold(
     "cache_fill_share",
     0.3,
@@ -74,6 +85,8 @@ pub static CACHING_OPPORTUNITY: Detector = Detector {
         COLUMNAR_GAIN,
         MIN_OPERATORS,
         CACHE_READ_SHARE,
+        LEAST_SHARE,
+        ROW_US,
         FILL_SHARE,
         EXPANSION,
         MEMORY_SHARE,
@@ -95,7 +108,8 @@ joins. Only data that is cached or checkpointed is kept between queries.",
 intermediate result to a table still saves the computation. Actions that only look (`count`, `show`, `isEmpty`) before the \
 real one are often not needed at all.",
     limits: "The price is the time that the stages of all but the first query spent on it: all of it at most; at least that \
-less `cache_read_share` for reading the copy and `cache_fill_share` for writing it. Of a columnar relation \
+less `cache_row_us` a row for reading the copy and for writing it, which is taken for `cache_least_share` of the time at \
+least, and for `cache_read_share` and `cache_fill_share` at most. Of a columnar relation \
 a cached copy saves `columnar_gain` of the scan at most. Queries in other applications are not \
 seen. RDDs without a plan are not seen.",
 };
@@ -365,7 +379,7 @@ fn composite(
     } else {
         Confidence::Medium
     };
-    priced(context, &mut claim, &again, first_ms);
+    priced(context, &mut claim, seen, &again, first_ms);
     // A query that is simply run again, in a loop or to look at its result, is a fact: what would be
     // kept is its result, and whether the program may do so is not in the log.
     if is_equal && seen.iter().all(|seen| seen.is_query) {
@@ -402,7 +416,7 @@ fn claim_relation(
     claim.variant = Some("relation");
     claim.subject = crate::plan::text::last_part(identity).to_owned();
     claim.confidence = Confidence::Low;
-    priced(context, &mut claim, &again, first_ms);
+    priced(context, &mut claim, seen, &again, first_ms);
     sink.claim(claim);
 }
 
@@ -417,11 +431,17 @@ fn new_claim(seen: &[&Seen], title: String) -> Claim {
     claim
 }
 
-fn priced(context: &Context<'_>, claim: &mut Claim, again: &[Part], first_ms: i64) {
+fn priced(context: &Context<'_>, claim: &mut Claim, seen: &[&Seen], again: &[Part], first_ms: i64) {
     let total = price::core_ms(context, again);
+    let share = |rows: Option<i64>, ms: i64, most: &Threshold| {
+        let (least, most) = (context.get(&LEAST_SHARE), context.get(most));
+        price::copy_share(rows, ms, context.get(&ROW_US), least, most)
+    };
+    let rows = seen[0].rows;
+    let read = share(rows.map(|rows| rows.saturating_mul(seen.len() as i64 - 1)), total, &CACHE_READ_SHARE);
     // Filling the cache costs a part of the first computation, dealt out over what is saved.
-    let fill = context.get(&FILL_SHARE) * first_ms as f64 / total.max(1) as f64;
-    let kept = (context.get(&CACHE_READ_SHARE) + fill).min(1.0);
+    let fill = share(rows, first_ms, &FILL_SHARE) * first_ms as f64 / total.max(1) as f64;
+    let kept = (read + fill).min(1.0);
     claim.evidence.insert("repeated_core_ms".to_owned(), total.into());
     claim.evidence.insert("saved_at_least_share".to_owned(), rounded(1.0 - kept).into());
     claim.core_ms = Some((total as f64 * (1.0 - kept)) as i64);

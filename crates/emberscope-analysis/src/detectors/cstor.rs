@@ -3,8 +3,11 @@
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Scope, Severity, Worth};
+use crate::replay::{Edit, Place};
 use crate::words::{percent, rounded, size};
+use emberscope_model::run::StageAttempt;
 use emberscope_model::storage::CachedRdd;
+use std::collections::BTreeSet;
 
 const MIN_PARTITIONS_SHARE: Threshold = Threshold {
     tag: "CSTOR",
@@ -42,6 +45,14 @@ const MIN_BYTES: Threshold = Threshold {
     doc: "Bytes of a cache from which its not being read is worth a word.",
 };
 
+const MIN_FILL_SHARE: Threshold = Threshold {
+    tag: "CSTOR",
+    name: "min_fill_share",
+    default: 0.05,
+    doc: "Share of the run's wall time that a count must have taken to fill a smaller cache for its not being read to be worth a \
+          word.",
+};
+
 /// Caches that did not hold what they should, or that nobody read.
 pub static CSTOR: Detector = Detector {
     tag: "CSTOR",
@@ -53,7 +64,14 @@ pub static CSTOR: Detector = Detector {
         },
         FindingType { name: "cacheUnused", what: "A persisted RDD was filled and never read again." },
     ],
-    thresholds: &[MIN_PARTITIONS_SHARE, LOW_PARTITIONS_SHARE, DISK_SHARE, PRESSURE_SHARE, MIN_BYTES],
+    thresholds: &[
+        MIN_PARTITIONS_SHARE,
+        LOW_PARTITIONS_SHARE,
+        DISK_SHARE,
+        PRESSURE_SHARE,
+        MIN_BYTES,
+        MIN_FILL_SHARE,
+    ],
     checks: &[Check::App(check)],
     what: "Data was persisted (`cache`, `persist`, `CACHE TABLE`), and the cache did not do its work: it was too large for \
            the memory there was, so that partitions were computed again or read from disk; or nothing read it after it was \
@@ -61,7 +79,9 @@ pub static CSTOR: Detector = Detector {
            the end.",
     rule: "`cacheUtilization`: fewer than `min_cached_share` of the partitions were ever cached at a time, with evictions or \
            with `pressure_share` of the storage memory filled; or, for levels that use memory, more than `disk_share` of \
-           its bytes lay on disk. `cacheUnused`: the cache held at least `min_bytes`, and no second stage had the RDD in it.",
+           its bytes lay on disk. `cacheUnused`: the cache held at least `min_bytes`, or a count that filled it took at least \
+           `min_fill_share` of the run, and nothing read it but the query that filled it, once. Adaptive execution fills a \
+           cache in a stage of its own; that stage and the one that reads it for the same action count as one.",
     why: "A cache that does not fit pays twice: for storing, and for computing what was evicted. A partly cached RDD also \
           looks like skew, because tasks with cached input are faster than those that compute. A cache that nobody reads \
           takes memory from execution.",
@@ -70,7 +90,9 @@ pub static CSTOR: Detector = Detector {
           hot.persist(StorageLevel.MEMORY_AND_DISK)\n...\nhot.unpersist()\n```\n\n```sql\nCACHE LAZY TABLE hot AS SELECT id, \
           amount FROM sales WHERE day = DATE '2026-01-31';\nUNCACHE TABLE hot;\n```",
     limits: "Needs `spark.eventLog.logBlockUpdates.enabled`, which is off by default; the sizes in Spark's stage events are \
-             always 0. A cache that is filled by one job and read by a stage of its own counts as read, however useless. \
+             always 0. Outside of SQL a cache that is filled by one job and read by a stage of another counts as read, \
+             however useless. Where the action was a count, the optimistic saving is that it was made for the cache's sake \
+             alone and goes with it; whether its number was wanted is not in the log. \
              Executors that were lost took their blocks along, which is no eviction.",
 };
 
@@ -153,24 +175,29 @@ fn pressure(ctx: &Context<'_>, cached: &CachedRdd) -> f64 {
 
 fn unused(ctx: &Context<'_>, id: u32, cached: &CachedRdd) -> Option<Claim> {
     let bytes = cached.peak_memory_bytes + cached.peak_disk_bytes;
-    if (bytes as f64) < ctx.get(&MIN_BYTES) || !ctx.run.application.has_end {
+    if !ctx.run.application.has_end {
         return None;
     }
-    let mut stages: Vec<u32> = ctx
-        .run
-        .stages
-        .iter()
-        .filter(|stage| stage.rdd_ids.contains(&id) && stage.tasks.rows() > 0)
-        .map(|stage| stage.id)
-        .collect();
-    stages.dedup();
-    let [stage] = stages[..] else { return None };
+    let uses: Vec<&StageAttempt> =
+        ctx.run.stages.iter().filter(|stage| stage.rdd_ids.contains(&id) && stage.tasks.rows() > 0).collect();
+    let fill = *uses.first()?;
+    let stage = fill.id;
+    if !is_one_use(ctx, fill, &uses) {
+        return None;
+    }
+    let fill_ms = ctx.digest_of(fill.id, fill.attempt).map_or(0, |digest| digest.running_ms());
+    let is_long = ctx.share_of_wall(fill_ms).is_some_and(|share| share >= ctx.get(&MIN_FILL_SHARE));
+    let is_for_cache = is_long && bytes > 0 && is_count(ctx, fill);
+    if (bytes as f64) < ctx.get(&MIN_BYTES) && !is_for_cache {
+        return None;
+    }
     let title =
         format!("{} was cached ({}) by stage {stage} and never read again", named(ctx, id), size(bytes));
     let mut claim = base("cacheUnused", ctx, id, title)
         .evidence("memory_bytes", cached.peak_memory_bytes)
         .evidence("disk_bytes", cached.peak_disk_bytes)
         .evidence("stage", stage)
+        .evidence("fill_ms", fill_ms)
         .advice("Do not persist it: storing costs time and memory, and nothing reads it.")
         .change(Change::code("persist or cache", "remove it"));
     claim.nature = Nature::Code;
@@ -178,7 +205,47 @@ fn unused(ctx: &Context<'_>, id: u32, cached: &CachedRdd) -> Option<Claim> {
     claim.severity = Some(Severity::Info);
     claim.validate =
         "A later use of the same data in the program, even in another branch, refutes it.".to_owned();
+    if is_for_cache {
+        let places: Vec<Place> = uses.iter().map(|stage| (stage.id, stage.attempt)).collect();
+        let high = places.iter().map(|place| Edit::Drop { place: *place }).collect();
+        claim.worth = Worth::Replay { low: Vec::new(), high };
+        claim.stages = places;
+    }
     Some(claim)
+}
+
+/// Whether all stages with a cached RDD are one use of it: that which filled it, and, where adaptive
+/// execution filled it beforehand (the stage has nothing but what leads to the cache), the one for which it
+/// did so.
+fn is_one_use(ctx: &Context<'_>, fill: &StageAttempt, uses: &[&StageAttempt]) -> bool {
+    let rdds = |stage: &StageAttempt| stage.rdd_ids.iter().copied().collect::<BTreeSet<u32>>();
+    let filled = rdds(fill);
+    let mut readers: Vec<u32> =
+        uses.iter().filter(|stage| rdds(stage) != filled).map(|stage| stage.id).collect();
+    readers.dedup();
+    let mut fills: Vec<u32> =
+        uses.iter().filter(|stage| rdds(stage) == filled).map(|stage| stage.id).collect();
+    fills.dedup();
+    let queries: BTreeSet<Option<u64>> = uses.iter().map(|stage| query(ctx, stage)).collect();
+    match readers[..] {
+        [] => fills.len() == 1,
+        [_] => fills.len() == 1 && queries.len() == 1 && !queries.contains(&None),
+        _ => false,
+    }
+}
+
+/// The root execution of a stage's job.
+fn query(ctx: &Context<'_>, stage: &StageAttempt) -> Option<u64> {
+    let id = ctx.run.job(*stage.job_ids.first()?)?.sql_execution_id?;
+    Some(ctx.run.sql_execution(id).and_then(|execution| execution.root_id).unwrap_or(id))
+}
+
+/// Whether the action that filled a cache only counted.
+fn is_count(ctx: &Context<'_>, fill: &StageAttempt) -> bool {
+    let execution = query(ctx, fill).and_then(|id| ctx.run.sql_execution(id));
+    let name = execution.and_then(|execution| execution.description.as_deref());
+    let name = name.or_else(|| ctx.run.job(*fill.job_ids.first()?)?.call_site.as_deref());
+    name.is_some_and(|name| name.starts_with("count at "))
 }
 
 fn base(kind: &'static str, ctx: &Context<'_>, id: u32, title: String) -> Claim {

@@ -143,6 +143,16 @@ impl Join {
             pairs.map(|(left, right)| if left == right { left.clone() } else { format!("{left} = {right}") });
         pairs.collect::<Vec<String>>().join(", ")
     }
+
+    /// Whether it compares every row of one side with every row of the other.
+    pub fn is_loop(&self) -> bool {
+        matches!(self.strategy, Strategy::NestedLoop | Strategy::Cartesian)
+    }
+
+    /// Rows of one side times rows of the other; `None` where one is not known.
+    pub fn pairs(&self) -> Option<f64> {
+        Some(self.rows_in[0]? as f64 * self.rows_in[1]? as f64)
+    }
 }
 
 /// All joins of a plan that ran outside of cached plans, in pre-order.

@@ -88,3 +88,10 @@ pub fn subtree(view: &SqlView<'_>, root: u32) -> BTreeSet<u32> {
     }
     nodes
 }
+
+/// What reading (or writing) a kept copy of so many rows takes at most, as a share of the time that computing
+/// them takes: by `row_us` a row, and between the two shares.
+pub fn copy_share(rows: Option<i64>, core_ms: i64, row_us: f64, least: f64, most: f64) -> f64 {
+    let by_rows = rows.map(|rows| rows as f64 * row_us / 1000.0 / core_ms.max(1) as f64);
+    by_rows.map_or(most, |share| share.clamp(least.min(most), most))
+}

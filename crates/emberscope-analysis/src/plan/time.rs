@@ -5,10 +5,12 @@
 //! Python workers`. Before that, Python's time is what the task thread spent neither on the CPU nor
 //! collecting, fetching or writing: it waited for Python. The rest of the run time is dealt out over the
 //! other operators by the rows that went in and came out of each, as if a row cost the same everywhere,
-//! and ten times as much where a function of the program is called.
+//! and ten times as much where a function of the program is called. A join without an equality is weighed by
+//! the pairs that it compares: they are its work, however few come out.
 //! Durations of code generation and `time in aggregation build` include their children and are not used.
 
 use super::exchange::exchange;
+use super::join::join;
 use super::{Node, OperatorClass, SqlView, names, rows};
 use crate::context::StageDigest;
 use emberscope_log::event::plan::MetricKind;
@@ -39,6 +41,10 @@ pub struct OperatorTime {
 
 /// What a row weighs where a function of the program is called.
 const FOREIGN_CODE: f64 = 10.0;
+
+/// What a compared pair weighs beside a row: a condition on values at hand against making, copying or reading
+/// a row.
+const PAIR: f64 = 0.1;
 
 /// Metrics that time an operator alone.
 const TIMERS: &[&str] = &[
@@ -127,8 +133,9 @@ pub fn python_wait_ms(digest: &StageDigest) -> f64 {
 fn deal_out(rest: f64, view: &SqlView<'_>, times: &mut [OperatorTime]) {
     let weight = |time: &OperatorTime| match time.method {
         TimeMethod::Rows => rows_through(view, time.node),
-        // Timers cover a part of an exchange (not its serialization) and of nothing else.
+        // Timers cover a part of an exchange (not its serialization) and of a sort (not the copying of its rows).
         _ if exchange(view, time.node).is_some() => rows_through(view, time.node),
+        _ if view.nodes[time.node as usize].name == "Sort" => rows_through(view, time.node),
         TimeMethod::Measured | TimeMethod::Remainder => 0.0,
     };
     let weights: Vec<f64> = times.iter().map(weight).collect();
@@ -144,6 +151,12 @@ fn rows_through(view: &SqlView<'_>, node: u32) -> f64 {
     let it = &view.nodes[node as usize];
     if exchange(view, node).is_some() {
         return rows::rows_into(view, node).unwrap_or(0) as f64;
+    }
+    if it.class == OperatorClass::Join
+        && let Some(join) = join(view, node).filter(|join| join.is_loop())
+        && let Some(pairs) = join.pairs()
+    {
+        return pairs * PAIR + join.rows.unwrap_or(0) as f64;
     }
     let factor = if names::calls_foreign_code(&it.detail) { FOREIGN_CODE } else { 1.0 };
     let incoming: i64 = it.children.iter().filter_map(|child| rows::rows_into(view, *child)).sum();

@@ -445,6 +445,9 @@ fn executors(context: &Context<'_>, pools: &Pools, stages: &[StageModel]) -> Vec
     found
 }
 
+/// Launches after a stage's submission among which the one that took the last free slot is looked for.
+const LAUNCHES_LOOKED_AT: usize = 1024;
+
 /// How many tasks ran, and how many slots there were, at any time.
 struct Load {
     launches: Vec<i64>,
@@ -471,6 +474,18 @@ impl Load {
             }
         }
         Load { launches, ends, added, removed }
+    }
+
+    /// For how long from `at` on, until `first`, a task could have been launched: then others took the slots.
+    fn free_ms(&self, at: i64, first: i64) -> i64 {
+        if first <= at || !self.has_free_slot(at) {
+            return 0;
+        }
+        let from = self.launches.partition_point(|launch| *launch < at);
+        let until = self.launches.partition_point(|launch| *launch < first);
+        let launches = self.launches[from..until].iter().take(LAUNCHES_LOOKED_AT);
+        let taken = launches.copied().find(|launch| !self.has_free_slot(launch + 1));
+        taken.unwrap_or(first) - at
     }
 
     /// Whether a task could have been launched at once.
@@ -550,7 +565,7 @@ fn stage_model(
         tasks.push(task);
     }
     let first = order.first().and_then(|row| launch[*row]);
-    let launch_lag = first.map_or(0, |first| if load.has_free_slot(at) { (first - at).max(0) } else { 0 });
+    let launch_lag = first.map_or(0, |first| load.free_ms(at, first));
     StageModel {
         place: (stage.id, stage.attempt),
         job: 0,

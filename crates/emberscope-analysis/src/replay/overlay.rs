@@ -45,7 +45,7 @@ impl Overlay {
                         overlay.start_sooner(model, *job, *by_ms);
                     }
                 }
-                Edit::EndSooner { by_ms } => overlay.end_sooner_ms = overlay.end_sooner_ms.max(*by_ms),
+                Edit::EndSooner { by_ms } => overlay.end_sooner(model, *by_ms),
                 Edit::ExecutorsBy { until_ms, at_ms } => {
                     let (until, at) = overlay.executors_by.unwrap_or((*until_ms, *at_ms));
                     overlay.executors_by = Some((until.max(*until_ms), at.min(*at_ms)));
@@ -91,6 +91,20 @@ impl Overlay {
         left = take(&mut self.unit_sooner_ms, model_job.unit, unit.start_lag_ms, left);
         for parent in &unit.parents {
             take(&mut self.unit_end_sooner_ms, *parent, model.units[*parent].end_lag_ms, left);
+        }
+    }
+}
+
+impl Overlay {
+    /// Takes time from the end of the run: first from what came after the last unit, then from what that unit
+    /// did after its last job.
+    fn end_sooner(&mut self, model: &ReplayModel, by_ms: i64) {
+        self.end_sooner_ms = self.end_sooner_ms.max(by_ms);
+        let left = by_ms - model.end_lag_ms.max(0);
+        let last = (0..model.units.len()).max_by_key(|n| model.units[*n].end_ms);
+        if let Some(last) = last.filter(|_| left > 0) {
+            let sooner = self.unit_end_sooner_ms.entry(last).or_default();
+            *sooner = (*sooner).max(left.min(model.units[last].end_lag_ms.max(0)));
         }
     }
 }

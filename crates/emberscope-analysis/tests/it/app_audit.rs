@@ -1,7 +1,7 @@
 //! Failed jobs, incomplete runs, configuration, caches, and the log itself.
 
 use crate::made::{Made, fixture, of_kind, said, task};
-use emberscope_analysis::finding::{Claim, Severity};
+use emberscope_analysis::finding::{Claim, Severity, Worth};
 use serde_json::{Value, json};
 
 fn number(claim: &Claim, name: &str) -> f64 {
@@ -238,13 +238,25 @@ fn block(rdd: u32, partition: u32, memory: i64, disk: i64) -> Value {
 
 /// A stage whose RDD is persisted.
 fn persisted(made: &mut Made, stage: u32, rdd: u32, partitions: usize) {
+    with_rdds(made, stage, &[rdd], partitions);
+}
+
+/// Lists RDDs of a stage, all of them persisted.
+fn with_rdds(made: &mut Made, stage: u32, rdds: &[u32], partitions: usize) {
     let now = made.now;
-    made.line(json!({"Event": "SparkListenerStageSubmitted", "Properties": {}, "Stage Info": {"Stage ID": stage,
+    let rdds: Vec<Value> = rdds
+        .iter()
+        .map(|rdd| {
+            json!({"RDD ID": rdd, "Name": "In-memory table hot", "Parent IDs": [], "Storage Level": {"Use Disk": true,
+                "Use Memory": true, "Use Off Heap": false, "Deserialized": true, "Replication": 1},
+                "Number of Partitions": partitions, "Number of Cached Partitions": 0, "Memory Size": 0, "Disk Size": 0})
+        })
+        .collect();
+    made.line(
+        json!({"Event": "SparkListenerStageSubmitted", "Properties": {}, "Stage Info": {"Stage ID": stage,
         "Stage Attempt ID": 0, "Stage Name": LEVEL, "Number of Tasks": 1, "Parent IDs": [], "Details": "",
-        "Submission Time": now, "Accumulables": [], "RDD Info": [{"RDD ID": rdd, "Name": "In-memory table hot",
-        "Parent IDs": [], "Storage Level": {"Use Disk": true, "Use Memory": true, "Use Off Heap": false,
-        "Deserialized": true, "Replication": 1}, "Number of Partitions": partitions, "Number of Cached Partitions": 0,
-        "Memory Size": 0, "Disk Size": 0}]}}));
+        "Submission Time": now, "Accumulables": [], "RDD Info": rdds}}),
+    );
 }
 
 #[test]
@@ -301,6 +313,41 @@ fn a_cache_that_nobody_reads() {
         }
         let sink = said(&made.run(), "CSTOR");
         assert_eq!(of_kind(&sink, "cacheUnused").len(), usize::from(fires), "{stages} {bytes}");
+    }
+}
+
+#[test]
+fn a_cache_that_only_its_count_read() {
+    // Adaptive execution fills the cache in a job of its own, and the count reads it.
+    let run = |reads: usize, queries: u64, fill_ms: i64| {
+        let mut made = Made::new("4.0.0", 1, 2, &[]);
+        let plan = json!({"nodeName": "InMemoryTableScan", "simpleString": "InMemoryTableScan", "metadata": {},
+            "metrics": [], "children": []});
+        for query in 0..queries {
+            made.sql(query, "count at a.py:1", &plan, &json!({}));
+            let stage = made.job(Some(query), &[vec![task(if query == 0 { fill_ms } else { 10 })]])[0];
+            with_rdds(&mut made, stage, &[50], 1);
+            for _ in 0..reads {
+                let stage = made.job(Some(query), &[vec![task(100)]])[0];
+                with_rdds(&mut made, stage, &[50, 51], 1);
+            }
+            made.sql_end(query);
+        }
+        made.line(block(50, 0, 1000, 0));
+        said(&made.run(), "CSTOR")
+    };
+    let sink = run(1, 1, 8000);
+    assert_eq!(
+        of_kind(&sink, "cacheUnused")[0].title,
+        "RDD 50 (In-memory table hot) was cached (1000 B) by stage 0 and never read again"
+    );
+    assert!(
+        matches!(&of_kind(&sink, "cacheUnused")[0].worth, Worth::Replay { low, high } if low.is_empty() && high.len() == 2)
+    );
+    // Two branches of one query; another query; small and quick to fill.
+    for (reads, queries, fill_ms) in [(2, 1, 8000), (1, 2, 8000), (1, 1, 2)] {
+        let sink = run(reads, queries, fill_ms);
+        assert_eq!(of_kind(&sink, "cacheUnused").len(), 0, "{reads} {queries} {fill_ms}");
     }
 }
 

@@ -1,8 +1,9 @@
 //! Detectors of scans, exchanges and other operators: each fires where it should, and is silent right beside.
 
 use crate::made::{Made, fixture, of_kind, said, task};
-use crate::planned::{MIB, count, exchange, node, one, partitioned, scan, tasks, with};
+use crate::planned::{MIB, count, driver_updates, exchange, node, one, partitioned, scan, tasks, with};
 use emberscope_analysis::detector::Sink;
+use emberscope_analysis::diagnosis::{Options, diagnose};
 use emberscope_analysis::finding::Worth;
 use emberscope_analysis::replay::Edit;
 use serde_json::{Value, json};
@@ -32,8 +33,10 @@ fn all_rows_in_one_task() {
     assert_eq!(claim.title, "800 000 rows go through one task for 9.0 s while 8 could run");
     assert_eq!(claim.evidence["cause"], "window");
     assert!(
-        matches!(&claim.worth, Worth::Replay { low, high } if low.is_empty() && matches!(high[0], Edit::Resize { tasks: 8, .. }))
+        matches!(&claim.worth, Worth::Replay { low, high } if matches!(low[0], Edit::Resize { tasks: 4, .. }) && matches!(high[0], Edit::Resize { tasks: 8, .. }))
     );
+    // What few rows need so long for is slow for each of them.
+    assert_eq!(count(&run("Window", single, 9000, 1, 9000), "singlePartition"), 1);
     assert_eq!(
         of_kind(&run("Project", "SinglePartition, REPARTITION_BY_NUM", 800_000, 1, 9000), "singlePartition")
             [0]
@@ -43,6 +46,8 @@ fn all_rows_in_one_task() {
     for (above, rest, rows, after, ms) in [
         // The last step of a global aggregate.
         ("HashAggregate", single, 8, 1, 9000),
+        ("HashAggregate", single, 9000, 1, 9000),
+        ("Window", single, 500, 1, 9000),
         // Quick, or not alone, or by a key.
         ("Window", single, 800_000, 1, 300),
         ("Window", "hashpartitioning(k#1, 8), ENSURE_REQUIREMENTS", 800_000, 1, 9000),
@@ -64,6 +69,9 @@ fn operators_that_copy_rows() {
         one(plan, vec![tasks(8, 3000, &[(10, rows), (5, out)])], Vec::new())
     };
     let sink = run("Expand", 1_000_000, 8_000_000);
+    assert!(
+        matches!(&of_kind(&sink, "expandExplosion")[0].worth, Worth::Replay { low, .. } if low.is_empty())
+    );
     assert_eq!(
         of_kind(&sink, "expandExplosion")[0].title,
         "Grouping sets or distinct counts make 8.0 million rows of 1.0 million (8.0 for each)"
@@ -94,6 +102,15 @@ fn partitioned_tables_that_are_read_whole() {
     );
     // The same scan is not also reported for its filter.
     assert_eq!(count(&sink, "missingPushdown"), 0);
+    // A table of a few kilobytes is read in no time.
+    let plan = node(
+        "Filter",
+        "(year(ts#5) = 2024)",
+        &[("number of output rows", "sum", 5)],
+        vec![partitioned(whole, 10)],
+    );
+    let tiny = one(plan, vec![tasks(8, 3000, &[(10, 8000), (5, 80)])], vec![(11, 40), (12, 4000), (13, 40)]);
+    assert_eq!(count(&tiny, "missingPruning"), 0);
     let pruned = "PartitionFilters: [isnotnull(day#3), (day#3 = 1)], PushedFilters: []";
     assert_eq!(
         count(&filtered(partitioned(pruned, 10), "(id#1 = 1)", 8_000_000, 80_000, 365), "missingPruning"),
@@ -114,6 +131,24 @@ fn partitioned_tables_that_are_read_whole() {
         ),
         0
     );
+}
+
+#[test]
+fn rows_that_fit_into_few_partitions() {
+    // What works on the rows between the scan and the filter goes with them; one partition of forty holds
+    // as many as are kept, or many, or a few rows that may lie anywhere.
+    for (kept, is_likely) in [(200_000, true), (1_600_000, false), (200, false)] {
+        let whole = "PartitionFilters: [], PushedFilters: []";
+        let slow = node("Project", "[reflect(a.B, f, id#1) AS n#9]", &[], vec![partitioned(whole, 10)]);
+        let sink = filtered(slow, "(n#9 = 1)", 8_000_000, kept, 40);
+        let Worth::Replay { low, high } = &of_kind(&sink, "missingPruning")[0].worth else { panic!() };
+        assert_eq!(!low.is_empty(), is_likely, "{kept}");
+        let factor = |edits: &[Edit]| match edits[0] {
+            Edit::ScaleAll { factor, .. } => factor,
+            _ => 0.0,
+        };
+        assert!(factor(high) < 0.25, "{high:?}");
+    }
 }
 
 #[test]
@@ -152,10 +187,16 @@ fn input_that_cannot_be_split() {
     assert!(
         matches!(&claim.worth, Worth::Replay { low, high } if matches!(low[0], Edit::Resize { tasks: 4, .. }) && matches!(high[0], Edit::Resize { tasks: 8, .. }))
     );
+    // One small file with much work behind it comes in one piece, compressed or not.
+    let small = run("CSV", 1, 2 * MIB, 1, 30_000);
+    assert_eq!(of_kind(&small, "unsplittableInput")[0].evidence["expected_tasks"], 8);
     for (format, files, bytes, count_, ms) in [
         ("CSV", 1, 2048 * MIB, 16, 30_000),
         ("Parquet", 1, 2048 * MIB, 1, 30_000),
-        ("CSV", 1, 2 * MIB, 1, 30_000),
+        ("CSV", 1, 2 * MIB, 1, 4000),
+        ("CSV", 3, 2 * MIB, 1, 30_000),
+        ("Parquet", 1, 2 * MIB, 1, 30_000),
+        ("CSV", 8, 2 * MIB, 8, 30_000),
         ("CSV", 16, 2048 * MIB, 16, 30_000),
         ("CSV", 1, 2048 * MIB, 1, 100),
     ] {
@@ -165,6 +206,20 @@ fn input_that_cannot_be_split() {
             "{format} {files} {bytes} {count_} {ms}"
         );
     }
+}
+
+#[test]
+fn input_in_one_piece_explains_the_shape_of_its_stage() {
+    let plan = scan("CSV", "logs", "", 10);
+    let mut made = Made::new("3.5.1", 2, 4, &[]);
+    made.sql(0, "query", &plan, &json!({}));
+    made.line(driver_updates(0, &[(11, 1), (12, 2 * MIB)]));
+    made.job(Some(0), &[tasks(1, 30_000, &[(10, 8_000_000)])]);
+    made.sql_end(0);
+    let diagnosis = diagnose(&made.run(), &Options::default());
+    let finding = |kind: &str| diagnosis.findings.iter().find(|finding| finding.kind == kind).unwrap();
+    assert_eq!(finding("unsplittableInput").part_of, None);
+    assert_eq!(finding("stageShape").part_of.as_ref(), Some(&finding("unsplittableInput").id));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The replay against the runs that it replays.
 
-use crate::made::{Made, START, every_log, is_broken, task};
+use crate::made::{Made, START, every_log, is_broken, read_path, task};
 use emberscope_analysis::context::Context;
 use emberscope_analysis::replay::{Edit, ReplayModel, Timeline};
 use emberscope_analysis::thresholds::Thresholds;
@@ -103,4 +103,31 @@ fn executors_that_come_late_are_waited_for() {
     // The job starts at one second and could have run at once.
     let edit = Edit::ExecutorsBy { until_ms: START + 6000, at_ms: START };
     assert!((saved(&made, std::slice::from_ref(&edit)) - 5000).abs() <= 20);
+}
+
+#[test]
+fn the_end_comes_sooner_by_what_the_last_query_did_after_its_jobs() {
+    let plan =
+        json!({"nodeName": "Range", "simpleString": "Range", "metadata": {}, "metrics": [], "children": []});
+    let mut made = Made::new("3.5.1", 1, 2, &[]);
+    made.sql(0, "query", &plan, &json!({}));
+    made.job(Some(0), &[vec![task(1000)]]);
+    made.wait(3000);
+    made.sql_end(0);
+    assert_eq!(saved(&made, &[Edit::EndSooner { by_ms: 2000 }]), 2000);
+    // There is no more than that to take.
+    let most = saved(&made, &[Edit::EndSooner { by_ms: 60_000 }]);
+    assert!((3000..6000).contains(&most), "{most}");
+}
+
+#[test]
+fn a_stage_that_found_all_slots_taken_need_not_wait_without_the_others() {
+    // Three jobs at once: while the first launched its tasks a slot was free, and the others queued behind it.
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../validation/logs/plan-duplicate-branches-bad-4.3.0.zst");
+    let (run, thresholds) = (read_path(&path), Thresholds::default());
+    let model = ReplayModel::of(&Context::of(&run, &thresholds)).unwrap();
+    let end = |edits: &[Edit]| model.replay(edits.iter(), Timeline::Fixed).unwrap().end_ms;
+    let dropped = [Edit::Drop { place: (0, 0) }, Edit::Drop { place: (2, 0) }];
+    assert!((6000..7500).contains(&(end(&[]) - end(&dropped))));
 }

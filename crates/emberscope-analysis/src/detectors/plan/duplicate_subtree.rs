@@ -22,7 +22,18 @@ const MIN_OPERATORS: Threshold = threshold(
 const CACHE_READ_SHARE: Threshold = threshold(
     "duplicate_cache_read_share",
     0.3,
-    "Share of the time of a repeated part that reading a kept copy is taken to need, in the pessimistic estimate.",
+    "Share of the time of a repeated part that reading a kept copy is taken to need at most.",
+);
+const CACHE_LEAST_SHARE: Threshold = threshold(
+    "duplicate_cache_least_share",
+    0.05,
+    "Share of the time of a repeated part that reading a kept copy is taken to need in any case, in the pessimistic \
+estimate.",
+);
+const CACHE_ROW_US: Threshold = threshold(
+    "duplicate_cache_row_us",
+    5.0,
+    "Task time that a row of a kept copy is taken to need in the pessimistic estimate, microseconds.",
 );
 
 const COLUMNAR_GAIN: Threshold = threshold(
@@ -39,7 +50,7 @@ pub static DUPLICATE_SUBTREE: Detector = Detector {
         name: KIND,
         what: "A query computes the same intermediate result several times.",
     }],
-    thresholds: &[MIN_OPERATORS, CACHE_READ_SHARE, COLUMNAR_GAIN],
+    thresholds: &[MIN_OPERATORS, CACHE_READ_SHARE, CACHE_LEAST_SHARE, CACHE_ROW_US, COLUMNAR_GAIN],
     checks: &[Check::Sql(check), Check::App(check_plans)],
     what: "Two or more parts of one query's final plan read the same data and do the same with it, and all of them \
 ran. Parts are compared by a fingerprint of operators, arguments and literals without the ids that Spark gives \
@@ -59,7 +70,7 @@ Spark inlines it, unless its body is not deterministic. Where both sides differ 
 the same columns in both lets Spark reuse the exchange by itself. If `spark.sql.exchange.reuse` was switched off, \
 switch it on.",
     limits: "A cached copy costs memory and the time to write it; the pessimistic estimate allows for that with \
-`duplicate_cache_read_share`. Where the part only reads and filters columnar files, a copy saves \
+`duplicate_cache_row_us` a row, between `duplicate_cache_least_share` and `duplicate_cache_read_share` of the part's time. Where the part only reads and filters columnar files, a copy saves \
 `duplicate_columnar_gain` of it at most, and perhaps nothing. Plans whose texts Spark cut (`... 12 more fields`) are not compared; raise \
 `spark.sql.debug.maxToStringFields` to have them checked.",
 };
@@ -190,7 +201,7 @@ fn claim(
         .propose("spark.sql.exchange.reuse", "true")
         .filter(|_| conf.is_set("spark.sql.exchange.reuse") && exchange_on_top(view, nodes));
     // With reuse on, Spark keeps the shuffled data: no copy is written. Otherwise a cached one is.
-    let read_share = if switched_on.is_some() { 0.0 } else { context.get(&CACHE_READ_SHARE) };
+    let read_share = if switched_on.is_some() { 0.0 } else { read_share(context, view, nodes, &again) };
     let advice = if switched_on.is_some() {
         "Reuse of exchanges was switched off; switched on, Spark shuffles this part once and reads it several times."
     } else {
@@ -237,6 +248,13 @@ they are not the same; after the change the plan shows `ReusedExchange` or `InMe
     };
     claim.stages = places;
     sink.claim(claim);
+}
+
+/// Share of the repeated parts' time that reading a copy instead takes at most.
+fn read_share(context: &Context<'_>, view: &SqlView<'_>, nodes: &[u32], again: &[Part]) -> f64 {
+    let rows = rows_into(view, nodes[0]).map(|rows| rows.saturating_mul(nodes.len() as i64 - 1));
+    let (least, most) = (context.get(&CACHE_LEAST_SHARE), context.get(&CACHE_READ_SHARE));
+    price::copy_share(rows, price::core_ms(context, again), context.get(&CACHE_ROW_US), least, most)
 }
 
 fn exchange_on_top(view: &SqlView<'_>, nodes: &[u32]) -> bool {

@@ -1,6 +1,7 @@
 //! Operators that make many rows of one.
 
-use super::{TAG, count_text, is_immaterial, is_native, rounded, scope, short, threshold, up_to_exchange};
+use super::{TAG, collapsed, count_text, is_immaterial, is_native};
+use super::{rounded, scope, short, threshold, up_to_exchange};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Worth};
@@ -13,6 +14,11 @@ const RATIO: Threshold =
     threshold("expand_ratio", 4.0, "Rows that must come out of an operator for each one that goes in.");
 const MIN_ROWS: Threshold =
     threshold("expand_min_rows", 1e6, "Rows that must come out of an operator to be looked at.");
+const SURE_SHARE: Threshold = threshold(
+    "expand_sure_share",
+    0.5,
+    "Share of the saving that is counted in any case where the copies are put together again right above.",
+);
 
 /// Operators that make many rows of one.
 pub static EXPAND_EXPLOSION: Detector = Detector {
@@ -22,7 +28,7 @@ pub static EXPAND_EXPLOSION: Detector = Detector {
         name: KIND,
         what: "Grouping sets, several distinct counts or an explode multiply the rows.",
     }],
-    thresholds: &[RATIO, MIN_ROWS],
+    thresholds: &[RATIO, MIN_ROWS, SURE_SHARE],
     checks: &[Check::Sql(check)],
     what: "An `Expand` or `Generate` operator gave several times the rows that it took. `Expand` is how Spark runs `CUBE`, \
 `ROLLUP`, `GROUPING SETS` and several `count(DISTINCT ...)` in one aggregate: every row is copied once for each. `Generate` \
@@ -35,7 +41,8 @@ the finest level first and build the others from that small result (sums, counts
 distinct counts use `approx_count_distinct(x)` or one query for each. Filter and select before `explode`, and use functions \
 on arrays where they do: `aggregate(xs, 0, (s, x) -> s + x)`, `size(array_distinct(xs))` need no explode.",
     limits: "Whether all rows are wanted is not in the log: the saving ranges from nothing to what the copies cost up to the \
-next exchange.",
+next exchange. Where partial aggregation puts most copies together again right above, aggregating to the finest level first \
+would have spared most of them, and `expand_sure_share` is the least.",
 };
 
 fn check(context: &Context<'_>, view: &SqlView<'_>, sink: &mut Sink) {
@@ -88,7 +95,9 @@ fn check_node(context: &Context<'_>, view: &SqlView<'_>, node: u32, sink: &mut S
         "Check that the result needs all the copies: if it does, only less input helps.".to_owned();
     let gone = 1.0 - 1.0 / ratio;
     claim.core_ms = Some((price::core_ms(context, &parts) as f64 * gone) as i64);
-    claim.worth = Worth::Replay { low: Vec::new(), high: price::without(&parts, gone) };
+    let sure = collapsed(view, node, out).map_or(0.0, |_| context.get(&SURE_SHARE));
+    claim.worth =
+        Worth::Replay { low: price::without(&parts, gone * sure), high: price::without(&parts, gone) };
     claim.stages = places;
     sink.claim(claim);
 }

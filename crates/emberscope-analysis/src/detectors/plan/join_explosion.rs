@@ -1,11 +1,10 @@
 //! Joins that give many more rows than come in.
 
-use super::{TAG, count_text, is_immaterial, rounded, scope, short, threshold, up_to_exchange};
+use super::{TAG, collapsed, count_text, is_immaterial, rounded, scope, short, threshold, up_to_exchange};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Worth};
 use crate::plan::join::{Join, joins};
-use crate::plan::rows::counted;
 use crate::plan::{SqlView, price};
 
 const KIND: &str = "joinExplosion";
@@ -14,13 +13,18 @@ const RATIO: Threshold =
     threshold("join_explosion_ratio", 5.0, "Rows that come out of a join for each row of its larger side.");
 const MIN_ROWS: Threshold =
     threshold("join_explosion_min_rows", 1e6, "Rows that must come out of a join to be looked at.");
+const SURE_SHARE: Threshold = threshold(
+    "join_explosion_sure_share",
+    0.5,
+    "Share of the saving that is counted in any case where the rows are put together again right above.",
+);
 
 /// Joins that give many more rows than come in.
 pub static JOIN_EXPLOSION: Detector = Detector {
     tag: TAG,
     title: "Join explosion",
     types: &[FindingType { name: KIND, what: "A join gives many more rows than either side has." }],
-    thresholds: &[RATIO, MIN_ROWS],
+    thresholds: &[RATIO, MIN_ROWS, SURE_SHARE],
     checks: &[Check::Sql(check)],
     what: "A join by equal keys gave many times as many rows as its larger side has: keys repeat on both sides, so that \
 every pair of rows with the same key comes out. A fact table joined with its dimension gives as many rows as the fact \
@@ -35,7 +39,8 @@ side unique before the join, by the row that counts (PySpark: `dim.withColumn(\"
 the key. Where only existence is asked, use a semi join: `WHERE EXISTS (...)`, `df.join(other, \"k\", \"left_semi\")`. Null or \
 placeholder keys (`''`, `-1`) that match each other belong filtered out.",
     limits: "Whether the pairs are wanted is not in the log: the saving ranges from nothing to what the multiplied rows \
-cost up to the next exchange. Work further up is not counted.",
+cost up to the next exchange. Where an aggregate right above puts most of them together again, and no condition beside \
+the keys picks among the pairs, they are most likely not, and `join_explosion_sure_share` of it is the least. Work further up is not counted.",
 };
 
 fn check(context: &Context<'_>, view: &SqlView<'_>, sink: &mut Sink) {
@@ -92,15 +97,13 @@ fn check_join(context: &Context<'_>, view: &SqlView<'_>, join: &Join, sink: &mut
     claim.subject = keys;
     claim.confidence = if collapse.is_some() { Confidence::High } else { Confidence::Medium };
     claim.validate = "Count the rows of each key on both sides: if no key repeats on both, the rows come from elsewhere; if all pairs are wanted, nothing is to be saved.".to_owned();
-    claim.worth = Worth::Replay { low: Vec::new(), high: price::without(&parts, 1.0 - 1.0 / ratio) };
-    claim.core_ms = Some((price::core_ms(context, &parts) as f64 * (1.0 - 1.0 / ratio)) as i64);
+    let gone = 1.0 - 1.0 / ratio;
+    // A condition beside the keys picks pairs: then they are keys to find candidates by, such as buckets.
+    let is_sure = collapse.is_some() && join.condition.is_none();
+    let sure = if is_sure { context.get(&SURE_SHARE) } else { 0.0 };
+    claim.worth =
+        Worth::Replay { low: price::without(&parts, gone * sure), high: price::without(&parts, gone) };
+    claim.core_ms = Some((price::core_ms(context, &parts) as f64 * gone) as i64);
     claim.stages = places;
     sink.claim(claim);
-}
-
-/// Rows after the first aggregate above the join in the same stages, if it puts most of them together.
-fn collapsed(view: &SqlView<'_>, join: u32, rows: i64) -> Option<i64> {
-    let above = up_to_exchange(view, join);
-    let aggregate = above.iter().rev().find(|node| view.nodes[**node as usize].name.contains("Aggregate"))?;
-    counted(view, *aggregate).filter(|after| after.saturating_mul(2) < rows)
 }

@@ -16,10 +16,21 @@ const MIN_PARTITIONS: Threshold = threshold(
     4.0,
     "Partitions, or files of a table without them, that must have been read.",
 );
+const MIN_BYTES: Threshold = threshold(
+    "pruning_min_bytes",
+    1_048_576.0,
+    "Bytes that must have been read where they are known: less is read in no time, whole or in part.",
+);
 const MAX_KEPT_SHARE: Threshold = threshold(
     "pruning_max_kept_share",
     0.25,
     "Share of the rows read that the filter right above the scan may keep at most.",
+);
+const KEPT_PARTITIONS: Threshold = threshold(
+    "pruning_kept_partitions",
+    2.0,
+    "How many partitions' worth of rows the filter keeps at most where it is taken to want whole partitions, and at least \
+one part of how many of a partition's: far fewer rows may lie anywhere.",
 );
 
 /// Partitioned tables that are read whole for a few rows.
@@ -30,14 +41,14 @@ pub static MISSING_PRUNING: Detector = Detector {
         name: KIND,
         what: "A query reads all partitions of a table and throws most rows away.",
     }],
-    thresholds: &[MIN_PARTITIONS, MAX_KEPT_SHARE],
+    thresholds: &[MIN_PARTITIONS, MIN_BYTES, MAX_KEPT_SHARE, KEPT_PARTITIONS],
     checks: &[Check::Sql(check)],
     what: "A scan of a partitioned table has no filter on a partition column, reads every partition, and the filter right \
 above it keeps few of the rows. Where that filter names a partition column, Spark could not use it for pruning: it is \
 hidden in a Python function or tied to other columns by `OR`. For Iceberg tables: no file was skipped although the scan \
 had filters.",
-    rule: "The relation has partition columns, `PartitionFilters` is empty, at least `pruning_min_partitions` partitions were \
-read, and the filter above keeps at most `pruning_max_kept_share` of the rows. A scan without a filter wants the table; \
+    rule: "The relation has partition columns, `PartitionFilters` is empty, at least `pruning_min_partitions` partitions and \
+`pruning_min_bytes` were read, and the filter above keeps at most `pruning_max_kept_share` of the rows. A scan without a filter wants the table; \
 it is not reported.",
     why: "Pruned partitions are neither listed nor opened nor read. A day of a table that holds three years is a thousandth of \
 the work.",
@@ -48,7 +59,8 @@ filtering after: dynamic partition pruning needs a filter on the other side and 
 Iceberg and Delta sort or cluster the files by what is filtered: `CALL cat.system.rewrite_data_files(table => 'db.t', \
 strategy => 'sort', sort_order => 'ts')`, `OPTIMIZE t ZORDER BY (ts)`.",
     limits: "Whether the filter follows from a partition (a timestamp from its day) is for a reader to say: the saving ranges \
-from nothing to the share of rows that were thrown away. Formats that do not log partitions are not checked.",
+from nothing to the share of rows that were thrown away, with all that worked on them before the filter. Where as many rows \
+are kept as one partition has, `pruning_kept_partitions` times more or fewer, half of that is the least. Formats that do not log partitions are not checked.",
 };
 
 fn check(context: &Context<'_>, view: &SqlView<'_>, sink: &mut Sink) {
@@ -72,7 +84,8 @@ fn check_scan(context: &Context<'_>, view: &SqlView<'_>, scan: &Scan, sink: &mut
     let skipped = view.total(scan.node, "number of skipped data files").unwrap_or(0)
         + view.total(scan.node, "number of skipped data manifests").unwrap_or(0);
     let parts_read = if scan.format == Format::Iceberg { scan.files } else { scan.partitions }.unwrap_or(0);
-    if !is_unpruned(scan) || skipped > 0 || (parts_read as f64) < context.get(&MIN_PARTITIONS) {
+    let is_tiny = scan.bytes.is_some_and(|bytes| (bytes as f64) < context.get(&MIN_BYTES));
+    if !is_unpruned(scan) || is_tiny || skipped > 0 || (parts_read as f64) < context.get(&MIN_PARTITIONS) {
         return;
     }
     let (Some((filter, kept)), Some(rows)) =
@@ -81,7 +94,7 @@ fn check_scan(context: &Context<'_>, view: &SqlView<'_>, scan: &Scan, sink: &mut
         return;
     };
     let kept_share = kept as f64 / rows as f64;
-    let parts = price::parts_of(context, view, &BTreeSet::from([scan.node, filter]));
+    let parts = price::parts_of(context, view, &between(view, scan.node, filter));
     let places = price::places(&parts);
     if kept_share > context.get(&MAX_KEPT_SHARE) || is_immaterial(context, &places) {
         return;
@@ -89,6 +102,9 @@ fn check_scan(context: &Context<'_>, view: &SqlView<'_>, scan: &Scan, sink: &mut
     let condition = without_ids(view.nodes[filter as usize].detail.trim_start_matches("Filter "));
     let hidden = scan.partition_columns().into_iter().find(|column| names_column(&condition, column));
     let pieces = if scan.format == Format::Iceberg { "files" } else { "partitions" };
+    let kept_partitions = kept_share * parts_read as f64;
+    let factor = context.get(&KEPT_PARTITIONS).max(1.0);
+    let is_few = scan.format != Format::Iceberg && (1.0 / factor..=factor).contains(&kept_partitions);
     let mut claim = Claim::new(
         KIND,
         scope(view, scan.node),
@@ -115,15 +131,34 @@ fn check_scan(context: &Context<'_>, view: &SqlView<'_>, scan: &Scan, sink: &mut
     .change(Change::code("filter", format!("a filter on the partition column of {}", scan.label())));
     claim.nature = if scan.format == Format::Iceberg { Nature::Data } else { Nature::Code };
     claim.subject = scan.relation.clone().unwrap_or_default();
-    claim.confidence = if hidden.is_some() { Confidence::High } else { Confidence::Low };
+    claim.confidence = match (hidden.is_some(), is_few) {
+        (true, _) => Confidence::High,
+        (false, true) => Confidence::Medium,
+        (false, false) => Confidence::Low,
+    };
     claim.validate =
         "Count in how many partitions the kept rows lie: if in most, pruning saves little.".to_owned();
     let gone = price::without(&parts, 1.0 - kept_share);
-    let low = if hidden.is_some() { price::without(&parts, (1.0 - kept_share) / 2.0) } else { Vec::new() };
+    let low = if hidden.is_some() || is_few {
+        price::without(&parts, (1.0 - kept_share) / 2.0)
+    } else {
+        Vec::new()
+    };
     claim.core_ms = hidden.map(|_| (price::core_ms(context, &parts) as f64 * (1.0 - kept_share)) as i64);
     claim.worth = Worth::Replay { low, high: gone };
     claim.stages = places;
     sink.claim(claim);
+}
+
+/// A scan, the filter above it, and what works on the rows between them.
+fn between(view: &SqlView<'_>, scan: u32, filter: u32) -> BTreeSet<u32> {
+    let mut nodes = BTreeSet::from([scan]);
+    let mut at = scan;
+    while let Some(parent) = view.nodes.get(at as usize).and_then(|it| it.parent).filter(|_| at != filter) {
+        nodes.insert(parent);
+        at = parent;
+    }
+    nodes
 }
 
 /// Whether a condition names a column as a whole word.

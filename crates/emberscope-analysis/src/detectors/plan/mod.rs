@@ -20,7 +20,7 @@ use crate::context::{Context, StageDigest};
 use crate::detector::{Sink, Threshold};
 use crate::finding::Scope;
 use crate::plan::exchange::Place;
-use crate::plan::rows::rows_into;
+use crate::plan::rows::{counted, rows_into};
 use crate::plan::{OperatorClass, SqlView, names, price};
 use std::collections::BTreeSet;
 
@@ -148,4 +148,11 @@ pub(crate) fn percent(share: f64) -> String {
 /// A ratio rounded for evidence.
 pub(crate) fn rounded(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
+}
+
+/// Rows after the first aggregate above a node in the same stages, if it puts most of the node's rows together.
+pub(crate) fn collapsed(view: &SqlView<'_>, node: u32, rows: i64) -> Option<i64> {
+    let above = up_to_exchange(view, node);
+    let aggregate = above.iter().rev().find(|node| view.nodes[**node as usize].name.contains("Aggregate"))?;
+    counted(view, *aggregate).filter(|after| after.saturating_mul(2) < rows)
 }

@@ -1,10 +1,11 @@
 //! Broadcasts that are too large.
 
 use super::{TAG, bytes_text, conf, ms_text, scope, threshold};
-use crate::context::Context;
+use crate::context::{Context, StageDigest};
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Severity, Worth};
 use crate::plan::exchange::exchange_below;
+use crate::plan::price::subtree;
 use crate::plan::stage_ops::scans_below;
 use crate::plan::{OperatorClass, SqlView};
 use crate::replay::Edit;
@@ -26,6 +27,11 @@ const SLOW_SHARE: Threshold = threshold(
     0.1,
     "Share of the query's time that building and sending a broadcast must take for it to have taken long.",
 );
+const SHUFFLE_SHARE: Threshold = threshold(
+    "over_broadcast_shuffle_share",
+    0.5,
+    "Share of the driver's time for the broadcast that shuffling instead is taken to cost at most.",
+);
 
 /// Broadcasts that are too large.
 pub static OVER_BROADCAST: Detector = Detector {
@@ -35,7 +41,7 @@ pub static OVER_BROADCAST: Detector = Detector {
         name: KIND,
         what: "A join sends a side to all executors that is too large for that.",
     }],
-    thresholds: &[MAX_BYTES, SLOW_BYTES, SLOW_SHARE],
+    thresholds: &[MAX_BYTES, SLOW_BYTES, SLOW_SHARE, SHUFFLE_SHARE],
     checks: &[Check::Sql(check)],
     what: "A broadcast exchange carried very much data, or much data whose collecting, hashing and sending took a good \
 part of the query. Sizes and times are the exchange's own metrics: `data size`, `time to collect`, `time to build`, \
@@ -48,8 +54,8 @@ dies or the broadcast times out (`spark.sql.broadcastTimeout`).",
     fix: "Let the join shuffle: remove the hint (`F.broadcast(...)`, `/*+ BROADCAST(t) */`) or lower \
 `spark.sql.autoBroadcastJoinThreshold`. Or make the side smaller before the join: select fewer columns, filter it, \
 aggregate it to the join key: `small = dim.where(\"active\").select(\"k\", \"name\")`.",
-    limits: "What the shuffle of both sides would cost instead is not known, so that the saving ranges from nothing to \
-the time the driver built and sent the broadcast. Whether a hint or a threshold chose the broadcast is told only by \
+    limits: "What the shuffle of both sides would cost instead is not known: the saving ranges from the driver's time for \
+building and sending less `over_broadcast_shuffle_share` of it, to all of it and what the tasks took to hand their rows over. Whether a hint or a threshold chose the broadcast is told only by \
 comparing sizes with the threshold.",
 };
 
@@ -118,12 +124,46 @@ fn check_broadcast(context: &Context<'_>, view: &SqlView<'_>, node: u32, sink: &
     claim.confidence = if is_slow { Confidence::Medium } else { Confidence::Low };
     claim.severity = (bytes as f64 > context.get(&MAX_BYTES)).then_some(Severity::Warning);
     claim.validate = "Run the query with the join shuffled (hint `SHUFFLE_HASH` or `MERGE`): if it is slower, the broadcast was right and only its memory matters.".to_owned();
-    claim.worth = Worth::Replay { low: Vec::new(), high: sooner(context, view, serial_ms) };
+    let share = context.get(&SHUFFLE_SHARE);
+    let low = sooner(context, view, node, (serial_ms as f64 * (1.0 - share)) as i64);
+    let mut high = sooner(context, view, node, serial_ms);
+    high.extend(uncollected(context, view, node));
+    claim.worth = Worth::Replay { low, high };
     sink.claim(claim);
 }
 
-/// The query's first job after its broadcasts waits less. Its broadcasts' own jobs come before.
-fn sooner(context: &Context<'_>, view: &SqlView<'_>, by_ms: i64) -> Vec<Edit> {
-    let last = view.execution.job_ids.iter().rfind(|job| context.run.job(**job).is_some());
-    last.filter(|_| by_ms > 0).map(|job| Edit::JobSooner { job: *job, by_ms }).into_iter().collect()
+/// The stage attempts that collected a broadcast.
+fn collecting<'c>(
+    context: &'c Context<'_>,
+    view: &SqlView<'_>,
+    node: u32,
+) -> impl Iterator<Item = &'c StageDigest> {
+    let nodes = subtree(view, node);
+    let stages = nodes.iter().flat_map(|node| view.nodes[*node as usize].stages.stages.iter().copied());
+    // The last one; what lies below it shuffled.
+    let last = stages.max();
+    last.and_then(|place| context.digest_of(place.0, place.1)).into_iter()
+}
+
+/// The driver builds and sends the table after the job that collected it: the query's first job from then on
+/// waited for that. A table that no job collected was there before the query's first one.
+fn sooner(context: &Context<'_>, view: &SqlView<'_>, node: u32, by_ms: i64) -> Vec<Edit> {
+    let job = |id: u32| context.run.job(id);
+    let collected_ms = collecting(context, view, node)
+        .filter_map(|digest| job(digest.job_id?)?.end_ms)
+        .max()
+        .or(view.execution.start_ms);
+    let started = view.execution.job_ids.iter().filter_map(|id| Some((job(*id)?.start_ms?, *id)));
+    let next = started.filter(|(start, _)| Some(*start) >= collected_ms).min();
+    next.filter(|_| by_ms > 0).map(|(_, job)| Edit::JobSooner { job, by_ms }).into_iter().collect()
+}
+
+/// Tasks that need not hand their rows to the driver end when they have run.
+fn uncollected(context: &Context<'_>, view: &SqlView<'_>, node: u32) -> Vec<Edit> {
+    let edit = |digest: &StageDigest| {
+        let worked = digest.counted.run_ms + digest.counted.deserialize_ms;
+        let factor = worked as f64 / digest.attempt_ms.max(1) as f64;
+        (factor < 1.0).then_some(Edit::ScaleAll { place: (digest.id, digest.attempt), factor })
+    };
+    collecting(context, view, node).filter_map(edit).collect()
 }

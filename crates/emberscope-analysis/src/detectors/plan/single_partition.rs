@@ -15,6 +15,11 @@ const MIN_ROWS: Threshold = threshold(
     100_000.0,
     "Rows that must meet in one task. Final steps of global aggregates and limits stay far below.",
 );
+const MIN_WINDOW_ROWS: Threshold = threshold(
+    "single_partition_min_window_rows",
+    1000.0,
+    "Rows that must meet in one task for a window. Nothing is put together there: what is slow is slow for each row.",
+);
 const MIN_MS: Threshold =
     threshold("single_partition_min_ms", 1000.0, "Time that the one task must take, milliseconds.");
 
@@ -23,13 +28,13 @@ pub static SINGLE_PARTITION: Detector = Detector {
     tag: TAG,
     title: "One partition",
     types: &[FindingType { name: KIND, what: "All rows of a query go through one task." }],
-    thresholds: &[MIN_ROWS, MIN_MS],
+    thresholds: &[MIN_ROWS, MIN_WINDOW_ROWS, MIN_MS],
     checks: &[Check::Sql(check)],
     what: "The plan sends all rows to one partition, and many rows came: a window without `PARTITION BY`, \
 `repartition(1)` or `coalesce(1)`, a global sort or aggregate that cannot be done in parts. One core works while all \
 others wait.",
-    rule: "An exchange to a single partition, or a `Coalesce 1`, that at least `single_partition_min_rows` rows go through, \
-in a stage whose one task takes `single_partition_min_ms` or more where more than one task could run. Partitions that \
+    rule: "An exchange to a single partition, or a `Coalesce 1`, that at least `single_partition_min_rows` rows go through \
+(below a window `single_partition_min_window_rows`), in a stage whose one task takes `single_partition_min_ms` or more where more than one task could run. Partitions that \
 adaptive execution put together because they are small are not meant: their plan does not ask for one.",
     why: "The stage takes as long as one core needs for everything, it spills what does not fit into one task's memory, and \
 no cluster makes it faster.",
@@ -37,8 +42,9 @@ no cluster makes it faster.",
 `monotonically_increasing_id()` or `rdd.zipWithIndex()` number rows in parallel, and running totals can be computed by \
 part and then shifted. Instead of `coalesce(1)` write several files, or `repartition(1)` right before the write, so that \
 only the writing is in one task: `df.repartition(1).write...` keeps the work before it parallel, `coalesce(1)` does not.",
-    limits: "Whether the order over all rows is wanted is not in the log; for windows the pessimistic estimate is therefore \
-nothing. Plans of native engines are read only as far as they use Spark's names.",
+    limits: "Whether the order over all rows is wanted is not in the log; for windows the estimate, from half of \
+the slots to all of them, is of what a key would bring, and confidence is medium. For final steps of other kinds the \
+pessimistic estimate is nothing. Plans of native engines are read only as far as they use Spark's names.",
 };
 
 /// Why all rows go to one task.
@@ -125,8 +131,9 @@ fn check_stage(
     sink: &mut Sink,
 ) {
     let slots = slots(digest);
+    let least = if cause == Cause::Window { &MIN_WINDOW_ROWS } else { &MIN_ROWS };
     let is_alone = digest.useful == 1 && slots > 1;
-    let is_much = rows as f64 >= context.get(&MIN_ROWS) && digest.longest_ms as f64 >= context.get(&MIN_MS);
+    let is_much = rows as f64 >= context.get(least) && digest.longest_ms as f64 >= context.get(&MIN_MS);
     if !is_alone || !is_much || context.is_immaterial(digest.running_ms()) {
         return;
     }
@@ -152,12 +159,16 @@ fn check_stage(
     .change(Change::code(cause.name(), "split the work over several partitions"));
     claim.nature = Nature::Code;
     claim.subject = cause.name().to_owned();
-    claim.confidence = if cause == Cause::Other { Confidence::Medium } else { Confidence::High };
+    claim.confidence = match cause {
+        Cause::Window | Cause::Other => Confidence::Medium,
+        Cause::Asked | Cause::Coalesce => Confidence::High,
+    };
     claim.validate = "Look at what stands above the exchange in the plan: if the result needs one order over all rows, only faster cores help.".to_owned();
     let resize = |tasks: u32| {
         vec![Edit::Resize { place, tasks: tasks.max(2), overhead_ms: digest.median_ms.min(10.0) }]
     };
-    let low = if matches!(cause, Cause::Asked | Cause::Coalesce) { resize(slots / 2) } else { Vec::new() };
+    let is_sure = cause != Cause::Other && slots / 2 > 1;
+    let low = if is_sure { resize(slots / 2) } else { Vec::new() };
     claim.worth = Worth::Replay { low, high: resize(slots) };
     claim.stages = vec![place];
     sink.claim(claim);

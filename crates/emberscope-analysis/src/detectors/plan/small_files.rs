@@ -28,17 +28,37 @@ const TARGET_BYTES: Threshold =
 const OPEN_LOW_MS: Threshold = threshold(
     "small_files_open_low_ms",
     2.0,
-    "Task time that a file costs beside its data at least, milliseconds.",
+    "Task time that a file that is read costs beside its data at least, milliseconds.",
 );
 const OPEN_LOCAL_MS: Threshold = threshold(
     "small_files_open_local_ms",
-    15.0,
+    25.0,
     "Task time that a file costs beside its data at most, on local and HDFS storage, milliseconds.",
 );
 const OPEN_STORE_MS: Threshold = threshold(
     "small_files_open_store_ms",
     80.0,
     "Task time that a file costs beside its data at most, in an object store, milliseconds.",
+);
+const SCAN_SHARE: Threshold = threshold(
+    "small_files_scan_share",
+    0.75,
+    "Share of the measured scan time that opening files is taken to be at least, where they hold next to nothing.",
+);
+const NOTHING_BYTES: Threshold = threshold(
+    "small_files_nothing_bytes",
+    262_144.0,
+    "Mean size of files up to which reading what they hold takes next to no time, bytes.",
+);
+const WRITE_LOW_MS: Threshold = threshold(
+    "small_files_write_low_ms",
+    30.0,
+    "Task time that a file that is written costs beside its data at least, milliseconds.",
+);
+const WRITE_HIGH_MS: Threshold = threshold(
+    "small_files_write_high_ms",
+    100.0,
+    "Task time that a file that is written costs beside its data at most, milliseconds.",
 );
 const MAX_SHARE: Threshold = threshold(
     "small_files_max_share",
@@ -58,6 +78,10 @@ pub static SMALL_FILES: Detector = Detector {
         OPEN_LOW_MS,
         OPEN_LOCAL_MS,
         OPEN_STORE_MS,
+        SCAN_SHARE,
+        NOTHING_BYTES,
+        WRITE_LOW_MS,
+        WRITE_HIGH_MS,
         MAX_SHARE,
     ],
     checks: &[Check::Sql(check)],
@@ -74,9 +98,11 @@ Delta: `OPTIMIZE t`; Iceberg: `CALL cat.system.rewrite_data_files('db.t')`. For 
 larger partitions. Spark SQL: `INSERT INTO t SELECT /*+ REBALANCE(day) */ ...`; PySpark: \
 `df.repartition(\"day\").write.partitionBy(\"day\")...` or `df.coalesce(n).write...`. With dynamic partitions, \
 repartition by the partition columns first, so that not every task writes into every partition.",
-    limits: "What a file costs is not measured by Spark; the estimate ranges between `small_files_open_low_ms` and \
-`small_files_open_local_ms` or `small_files_open_store_ms` by file and never exceeds `small_files_max_share` of the \
-stage. What later readers of written files save is not counted: they are other runs.",
+    limits: "What a file costs is not measured by Spark; the estimate for reading ranges between \
+`small_files_open_low_ms` (or `small_files_scan_share` of the scan time, where Spark measured it and the files hold next to \
+nothing) and `small_files_open_local_ms` or `small_files_open_store_ms` by file, for writing between \
+`small_files_write_low_ms` and `small_files_write_high_ms` by file and the files' share of the commit. It never exceeds \
+`small_files_max_share` of the stage. What later readers of written files save is not counted: they are other runs.",
 };
 
 fn check(context: &Context<'_>, view: &SqlView<'_>, sink: &mut Sink) {
@@ -126,7 +152,10 @@ fn check_read(context: &Context<'_>, view: &SqlView<'_>, scan: &Scan, sink: &mut
     claim.confidence = Confidence::Medium;
     claim.validate = "Read a compacted copy with the same query: if the scan's stage takes as long, opening files was not its cost.".to_owned();
     // What the merged files would cost remains.
-    worth(context, &mut claim, &places, (files - target).max(0), is_store);
+    let fewer = (files - target).max(0);
+    let at_least = context.get(&OPEN_LOW_MS).max(scan_ms_per_file(context, view, scan, mean));
+    let at_most = context.get(if is_store { &OPEN_STORE_MS } else { &OPEN_LOCAL_MS });
+    worth(context, &mut claim, &places, fewer, (at_least.min(at_most), at_most));
     sink.claim(claim);
 }
 
@@ -139,7 +168,6 @@ fn check_write(context: &Context<'_>, view: &SqlView<'_>, target: &WriteTarget, 
         return;
     }
     let name = target.target.as_deref().map_or("the output", last_part).to_owned();
-    let is_store = target.target.as_deref().is_some_and(is_object_store);
     let mut claim = Claim::new(
         KIND,
         scope(view, target.node),
@@ -162,7 +190,15 @@ fn check_write(context: &Context<'_>, view: &SqlView<'_>, target: &WriteTarget, 
     claim.subject = name;
     claim.confidence = Confidence::Medium;
     claim.validate = "Write with fewer partitions and compare the writing stage and the commit; fewer files must not leave cores idle.".to_owned();
-    worth(context, &mut claim, &places, files - proposed, is_store);
+    let per_file = (context.get(&WRITE_LOW_MS), context.get(&WRITE_HIGH_MS));
+    worth(context, &mut claim, &places, files - proposed, per_file);
+    let commit_ms = target.commit_ms.unwrap_or(0) as f64 * (files - proposed) as f64 / files.max(1) as f64;
+    if let (Worth::Replay { low, high }, Some(edit)) =
+        (&mut claim.worth, committed(context, view, commit_ms as i64))
+    {
+        low.push(edit.clone());
+        high.push(edit);
+    }
     sink.claim(claim);
 }
 
@@ -170,8 +206,29 @@ fn target_files(context: &Context<'_>, bytes: i64) -> i64 {
     ((bytes as f64 / context.get(&TARGET_BYTES)).ceil() as i64).max(1)
 }
 
-fn worth(context: &Context<'_>, claim: &mut Claim, places: &[Place], fewer: i64, is_store: bool) {
-    let at_most = context.get(if is_store { &OPEN_STORE_MS } else { &OPEN_LOCAL_MS });
+/// Scan time by file where the files hold so little that reading it takes no time; else 0.
+fn scan_ms_per_file(context: &Context<'_>, view: &SqlView<'_>, scan: &Scan, mean: i64) -> f64 {
+    let scan_ms = view.total(scan.node, "scan time").unwrap_or(0);
+    if mean as f64 > context.get(&NOTHING_BYTES) {
+        return 0.0;
+    }
+    context.get(&SCAN_SHARE) * scan_ms as f64 / scan.files.unwrap_or(1).max(1) as f64
+}
+
+/// The driver commits after the query's last job: what comes next starts sooner.
+fn committed(context: &Context<'_>, view: &SqlView<'_>, by_ms: i64) -> Option<Edit> {
+    let end = view.execution.job_ids.iter().filter_map(|id| context.run.job(*id)?.end_ms).max()?;
+    let later =
+        context.run.jobs.iter().filter_map(|job| Some((job.start_ms.filter(|start| *start >= end)?, job.id)));
+    (by_ms > 0).then(|| match later.min() {
+        Some((_, job)) => Edit::JobSooner { job, by_ms },
+        None => Edit::EndSooner { by_ms },
+    })
+}
+
+/// `(low, high)` milliseconds of task time by file.
+fn worth(context: &Context<'_>, claim: &mut Claim, places: &[Place], fewer: i64, per_file: (f64, f64)) {
+    let (low, at_most) = per_file;
     let task_ms: i64 = places
         .iter()
         .filter_map(|place| context.digest_of(place.0, place.1))
@@ -183,7 +240,6 @@ fn worth(context: &Context<'_>, claim: &mut Claim, places: &[Place], fewer: i64,
         let factor = 1.0 - share(per_file);
         places.iter().map(|place| Edit::ScaleAll { place: *place, factor }).collect()
     };
-    let low = context.get(&OPEN_LOW_MS);
     claim.core_ms = Some((share(low) * task_ms as f64) as i64);
     claim.worth = Worth::Replay { low: edits(low), high: edits(at_most) };
     claim.stages = places.to_vec();

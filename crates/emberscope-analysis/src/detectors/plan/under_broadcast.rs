@@ -53,6 +53,12 @@ const UNEVEN_RATIO: Threshold = threshold(
     2.0,
     "How many times the median the longest task of the join must take for levelling to be counted.",
 );
+const UNTIMED_SHARE: Threshold = threshold(
+    "under_broadcast_untimed_share",
+    0.5,
+    "Share of the time that no timer measured, and that exchange, sort and merge have by their rows, that is counted in any \
+case: serializing, compressing and copying rows is not timed.",
+);
 
 /// Joins that shuffle although one side is small.
 pub static UNDER_BROADCAST: Detector = Detector {
@@ -71,6 +77,7 @@ pub static UNDER_BROADCAST: Detector = Detector {
         MEMORY_SHARE,
         EXPANSION,
         UNEVEN_RATIO,
+        UNTIMED_SHARE,
     ],
     checks: &[Check::Sql(check)],
     what: "A sort-merge or shuffled hash join shuffled both sides, and the measured `data size` of one side's exchange \
@@ -89,8 +96,9 @@ leaves them spread as they were read.",
 The thresholds `spark.sql.autoBroadcastJoinThreshold` (estimated size, before the query runs) and \
 `spark.sql.adaptive.autoBroadcastJoinThreshold` (measured size, while it runs, after the shuffle was written) do it for \
 all joins; statistics (`ANALYZE TABLE s COMPUTE STATISTICS`) make the estimate right.",
-    limits: "The price is that of the removed exchange and sort on both sides: measured write, fetch and sort times at \
-least, the operators' whole shares at most; where the join's tasks were uneven, also their levelling. What building and \
+    limits: "The price is that of the removed exchange and sort on both sides: measured write, fetch and sort times \
+and `under_broadcast_untimed_share` of the rest of the operators' shares at least, their whole shares, and that of the merge, \
+at most; where the join's tasks were uneven, also their levelling. What building and \
 sending the small side costs (mostly well under a second at these sizes) is not subtracted. A merge hint in the program \
 cannot be seen. Tables grow: a hint on a side that will not stay small ends in driver memory.",
 };
@@ -331,7 +339,11 @@ fn edits(context: &Context<'_>, view: &SqlView<'_>, case: &Case<'_>) -> (Vec<Edi
     let exchanges = [case.small.node, case.large.node];
     for place in case.large.writers.iter().chain(&case.large.readers) {
         let Some(digest) = context.digest_of(place.0, place.1) else { continue };
-        let gone = |node: u32| exchanges.contains(&node) || sorts.contains(&node);
+        // Of a sort-merge join the merging goes too: looking a row up in a hash table costs next to nothing.
+        let is_merge = case.join.strategy == Strategy::SortMerge;
+        let gone = |node: u32| {
+            exchanges.contains(&node) || sorts.contains(&node) || is_merge && node == case.join.node
+        };
         let share: f64 =
             operators_time(view, digest).iter().filter(|time| gone(time.node)).map(|time| time.share).sum();
         let run = digest.counted.run_ms as f64;
@@ -342,8 +354,12 @@ fn edits(context: &Context<'_>, view: &SqlView<'_>, case: &Case<'_>) -> (Vec<Edi
             digest.counted.shuffle_write_ms as f64
         };
         let attempts = digest.attempt_ms.max(1) as f64;
-        low.insert(*place, (measured.min(run) / attempts).clamp(0.0, 1.0));
-        high.insert(*place, (share * run / attempts).max(measured.min(run) / attempts).clamp(0.0, 1.0));
+        let measured_share = (measured.min(run) / attempts).clamp(0.0, 1.0);
+        let dealt_share = (share * run / attempts).clamp(measured_share, 1.0);
+        // Timers miss serializing, compressing and copying rows, so that some of the rest is sure as well.
+        let sure = (dealt_share - measured_share) * context.get(&UNTIMED_SHARE);
+        low.insert(*place, measured_share + sure);
+        high.insert(*place, dealt_share);
         core_ms += measured.min(run) * digest.task_cpus;
     }
     let edits = |shares: &BTreeMap<Place, f64>| -> Vec<Edit> {

@@ -25,6 +25,12 @@ const MIN_BYTES: Threshold = threshold(
     8.0 * 1048576.0,
     "Mean size of the files that must be reached, bytes.",
 );
+const SLOW_TASK_MS: Threshold = threshold(
+    "unsplittable_slow_task_ms",
+    5000.0,
+    "Time that the median task of a scan of smaller files must take, milliseconds: then it is not their bytes that it \
+works on.",
+);
 
 /// What opening a file counts for when Spark cuts files into tasks (`spark.sql.files.openCostInBytes`).
 const OPEN_COST: i64 = 4 << 20;
@@ -37,14 +43,16 @@ pub static UNSPLITTABLE_INPUT: Detector = Detector {
         name: KIND,
         what: "A large input is read by fewer tasks than could run, because it cannot be split.",
     }],
-    thresholds: &[MIN_TASK_MS, MISSING_RATIO, MIN_BYTES],
+    thresholds: &[MIN_TASK_MS, MISSING_RATIO, MIN_BYTES, SLOW_TASK_MS],
     checks: &[Check::Sql(check)],
     what: "A scan of large text files ran in as few tasks as there are files, although Spark cuts files that can be split into \
 more: they are compressed with gzip, or read with `multiLine` or `wholetext`. Or a JDBC read ran through one connection, \
 because it was given no partition column.",
     rule: "Text, CSV or JSON files of at least `unsplittable_min_bytes` on average, not more tasks than files, and at least \
 `unsplittable_missing_ratio` times as many tasks would have come out of `spark.sql.files.maxPartitionBytes`, \
-`openCostInBytes` and the cores; the longest task takes `unsplittable_min_task_ms` or more. For JDBC: one task, taking as \
+`openCostInBytes` and the cores; the longest task takes `unsplittable_min_task_ms` or more. Smaller \
+files, each of which is one task, count where the median task takes `unsplittable_slow_task_ms` or more: compressed or not, \
+the work behind them hangs on the number of files. For JDBC: one task, taking as \
 long, where more could run.",
     why: "A gzip stream can only be read from its start: one file is one task, however large it is and however many cores \
 wait. Everything up to the next exchange runs in those few tasks too.",
@@ -79,10 +87,15 @@ fn check_scan(context: &Context<'_>, view: &SqlView<'_>, scan: &Scan, digest: &S
     let tasks = digest.useful.max(1);
     let expected = match scan.format {
         Format::Jdbc if scan.jdbc_partitions.unwrap_or(1) == 1 && tasks == 1 => u64::from(slots),
-        format if format.is_text() => match expected_tasks(context, view, scan, slots) {
-            Some(expected) if tasks <= scan.files.unwrap_or(0).max(1) as u64 => expected,
-            _ => return,
-        },
+        format if format.is_text() => {
+            let files = u64::try_from(scan.files.unwrap_or(0)).unwrap_or(0).max(1);
+            let is_slow = tasks == files && digest.median_ms >= context.get(&SLOW_TASK_MS);
+            match expected_tasks(context, view, scan, slots) {
+                Some(expected) if tasks <= files => expected,
+                None if is_slow => u64::from(slots),
+                _ => return,
+            }
+        }
         _ => return,
     };
     if (expected as f64) < context.get(&MISSING_RATIO) * tasks as f64 || u64::from(slots) <= tasks {
@@ -113,7 +126,7 @@ fn check_scan(context: &Context<'_>, view: &SqlView<'_>, scan: &Scan, digest: &S
     .advice(if is_jdbc {
         "Give the read a partition column with bounds and a number of partitions, so that several connections read at once."
     } else {
-        "The files cannot be split (gzip, multiLine or wholetext): convert them to Parquet or to more and smaller files, or repartition right after the read."
+        "Each file comes in one piece (gzip, multiLine, wholetext, or too small to be cut): repartition right after the read, or convert the input to Parquet or to more and smaller files."
     })
     .change(if is_jdbc {
         Change::code("numPartitions", slots.to_string())
