@@ -45,6 +45,8 @@ struct Comparison {
     compared: u64,
     /// Metrics whose smallest and middle value differ because of tasks that never touched them.
     idle_tasks: u64,
+    /// Metrics of connectors whose classes the server lacks.
+    foreign: u64,
     differences: Vec<String>,
 }
 
@@ -445,6 +447,15 @@ fn compare_metrics(run: &Run, own: &SqlExecution, other: &Value, comparison: &mu
         };
         let path = format!("sql {} metric {name}", own.id);
         let (ours, theirs) = (sorted(ours.get(name)), sorted(theirs.get(name)));
+        // A connector's own metrics are formatted by the connector's class, which a plain server lacks
+        // (`CustomMetrics`): it says that the value is not available.
+        if theirs
+            .as_array()
+            .is_some_and(|values| !values.is_empty() && values.iter().all(|value| value == "N/A"))
+        {
+            comparison.foreign += 1;
+            continue;
+        }
         // The server counts tasks that never touched a metric as zeros, in its smallest and middle
         // value; its totals and maxima are right.
         if ours != theirs && total_and_max(&ours) == total_and_max(&theirs) {
@@ -501,7 +512,11 @@ fn agrees_on_every_fixture() {
     let compared: u64 = all.iter().map(|comparison| comparison.compared).sum();
     let differences: Vec<&String> = all.iter().flat_map(|comparison| &comparison.differences).collect();
     let idle: u64 = all.iter().map(|comparison| comparison.idle_tasks).sum();
-    eprintln!("{} logs, {compared} values compared, {idle} metrics differ by idle tasks only", all.len());
+    let foreign: u64 = all.iter().map(|comparison| comparison.foreign).sum();
+    eprintln!(
+        "{} logs, {compared} values compared, {idle} metrics differ by idle tasks only, {foreign} of connectors are unknown to the server",
+        all.len()
+    );
     assert!(compared > 10_000);
     assert!(
         differences.is_empty(),
