@@ -12,7 +12,7 @@ use emberscope_model::occupancy::{Occupancy, occupancy, task_cpus};
 use emberscope_model::run::{Run, StageAttempt, StageStatus};
 use emberscope_model::sql::SqlExecution;
 use emberscope_model::stage_key::StageKey;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Totals of a stage attempt. Times in milliseconds, sizes in bytes.
@@ -24,8 +24,6 @@ pub struct StageDigest {
     pub id: u32,
     /// Stage attempt.
     pub attempt: u32,
-    /// Its name across runs.
-    pub key: Option<StageKey>,
     /// Job that ran it.
     pub job_id: Option<u32>,
     /// SQL execution that ran it.
@@ -119,6 +117,8 @@ pub struct Context<'r> {
     warm_from: BTreeMap<u32, i64>,
     /// Filled by [`crate::capacity::capacity`], which several detectors ask.
     pub(crate) capacity: std::sync::OnceLock<Option<crate::capacity::Capacity>>,
+    queries: std::sync::OnceLock<BTreeSet<u64>>,
+    keys: std::sync::OnceLock<BTreeMap<u32, StageKey>>,
 }
 
 impl<'r> Context<'r> {
@@ -128,7 +128,6 @@ impl<'r> Context<'r> {
         let end_ms = run.application.end_ms.or(last_event).unwrap_or(0);
         let first_event = run.stages.iter().filter_map(|stage| stage.submitted_ms).min();
         let start_ms = run.application.start_ms.or(first_event).unwrap_or(end_ms);
-        let keys = run.stage_keys();
         let mut context = Context {
             run,
             wall_ms: run.application.duration_ms().filter(|ms| *ms > 0),
@@ -146,11 +145,11 @@ impl<'r> Context<'r> {
             occupancy: occupancy(run),
             warm_from: BTreeMap::new(),
             capacity: std::sync::OnceLock::new(),
+            queries: std::sync::OnceLock::new(),
+            keys: std::sync::OnceLock::new(),
         };
         context.allocated_core_ms = context.available_core_ms(start_ms, end_ms);
-        context.stages = crate::parallel::map(&run.stages, |position, stage| {
-            context.digest(position, stage, keys.get(&stage.id).copied())
-        });
+        context.stages = crate::parallel::map(&run.stages, |position, stage| context.digest(position, stage));
         for digest in &context.stages {
             for ((executor, _, _), (_, finish)) in digest.executors.iter().zip(&digest.executor_firsts) {
                 let warm = context.warm_from.entry(*executor).or_insert(*finish);
@@ -216,6 +215,34 @@ impl<'r> Context<'r> {
         self.plans.get(self.run, id)
     }
 
+    /// A stage's name across runs. All are worked out when the first is asked for.
+    pub fn stage_key(&self, id: u32) -> Option<StageKey> {
+        self.keys.get_or_init(|| self.run.stage_keys()).get(&id).copied()
+    }
+
+    /// Queries whose plans are looked at: the longest, until their plans have as many operators as can be
+    /// afforded; a query too short to matter only where there are few.
+    pub fn queries(&self) -> &BTreeSet<u64> {
+        self.queries.get_or_init(|| {
+            /// Operators of all plans that are looked at.
+            const OPERATORS: u64 = 5_000;
+            /// Queries that are looked at however short or large they are.
+            const AT_LEAST: usize = 16;
+            let length = |execution: &SqlExecution| {
+                let end = execution.end_ms.unwrap_or(self.end_ms);
+                execution.start_ms.map_or(0, |start| end - start)
+            };
+            let mut longest: Vec<&SqlExecution> = self.run.sql_executions.iter().collect();
+            longest.sort_by_key(|execution| (std::cmp::Reverse(length(execution)), execution.id));
+            let mut operators = 0;
+            let within = longest.iter().enumerate().take_while(|(n, execution)| {
+                operators += execution.versions.last().map_or(0, |version| u64::from(version.nodes));
+                *n < AT_LEAST || operators <= OPERATORS
+            });
+            within.map(|(_, execution)| execution.id).collect()
+        })
+    }
+
     /// Share of the run's wall time; `None` when that is not known.
     pub fn share_of_wall(&self, ms: i64) -> Option<f64> {
         Some(ms as f64 / self.wall_ms? as f64)
@@ -263,13 +290,12 @@ impl<'r> Context<'r> {
         }
     }
 
-    fn digest(&self, position: usize, stage: &StageAttempt, key: Option<StageKey>) -> StageDigest {
+    fn digest(&self, position: usize, stage: &StageAttempt) -> StageDigest {
         let job = stage.job_ids.first().and_then(|id| self.run.job(*id));
         let mut digest = StageDigest {
             position,
             id: stage.id,
             attempt: stage.attempt,
-            key,
             job_id: job.map(|job| job.id),
             sql_id: job.and_then(|job| job.sql_execution_id),
             attempts: stage.tasks.rows() as u64,
@@ -325,43 +351,50 @@ impl<'r> Context<'r> {
     }
 
     fn sum(&self, stage: &StageAttempt, digest: &mut StageDigest) {
-        use TaskColumn as C;
-        let useful = stage.tasks.useful();
-        let (all, counted) = (&mut digest.all, &mut digest.counted);
-        let mut add = |column: C, unit: i64, field: fn(&mut Sums) -> &mut i64| {
-            let (mut of_all, mut of_counted) = (0i64, 0i64);
-            stage.tasks.for_each(column, |row, value| {
-                of_all += value;
-                of_counted += if useful.contains(row) { value } else { 0 };
-            });
-            *field(all) += of_all / unit;
-            *field(counted) += of_counted / unit;
-        };
-        add(C::ExecutorDeserializeTime, 1, |sums| &mut sums.deserialize_ms);
-        add(C::ExecutorRunTime, 1, |sums| &mut sums.run_ms);
-        add(C::ExecutorCpuTime, 1_000_000, |sums| &mut sums.cpu_ms);
-        add(C::JvmGcTime, 1, |sums| &mut sums.gc_ms);
-        add(C::FetchWaitTime, 1, |sums| &mut sums.fetch_wait_ms);
-        add(C::ShuffleWriteTime, 1_000_000, |sums| &mut sums.shuffle_write_ms);
-        add(C::InputBytes, 1, |sums| &mut sums.input_bytes);
-        add(C::InputRecords, 1, |sums| &mut sums.input_records);
-        add(C::OutputBytes, 1, |sums| &mut sums.output_bytes);
-        add(C::OutputRecords, 1, |sums| &mut sums.output_records);
-        add(C::LocalBytesRead, 1, |sums| &mut sums.shuffle_read_bytes);
-        add(C::RemoteBytesRead, 1, |sums| &mut sums.shuffle_read_bytes);
-        add(C::ShuffleRecordsRead, 1, |sums| &mut sums.shuffle_read_records);
-        add(C::ShuffleBytesWritten, 1, |sums| &mut sums.shuffle_write_bytes);
-        add(C::ShuffleRecordsWritten, 1, |sums| &mut sums.shuffle_write_records);
-        add(C::MemoryBytesSpilled, 1, |sums| &mut sums.memory_spilled_bytes);
-        add(C::DiskBytesSpilled, 1, |sums| &mut sums.disk_spilled_bytes);
-        add(C::ResultSize, 1, |sums| &mut sums.result_bytes);
-        for (row, delay) in scheduler_delays(stage).into_iter().enumerate() {
-            let delay = delay.unwrap_or(0).max(0);
-            all.scheduler_delay_ms += delay;
-            counted.scheduler_delay_ms += if useful.contains(row) { delay } else { 0 };
+        let sums = stage.tasks.sums();
+        for (column, unit, field) in SUMMED {
+            *field(&mut digest.all) += sums[column.slot()].unwrap_or(0) / unit;
         }
+        let delays = scheduler_delays(stage);
+        digest.all.scheduler_delay_ms = delays.iter().map(|delay| delay.unwrap_or(0).max(0)).sum();
+        digest.counted = digest.all;
+        let useful = stage.tasks.useful();
+        if useful.len() == stage.tasks.rows() {
+            return;
+        }
+        digest.counted = Sums::default();
+        let sums = stage.tasks.useful_sums();
+        for (column, unit, field) in SUMMED {
+            *field(&mut digest.counted) += sums[column.slot()].unwrap_or(0) / unit;
+        }
+        let counted = delays.iter().enumerate().filter(|(row, _)| useful.contains(*row));
+        digest.counted.scheduler_delay_ms = counted.map(|(_, delay)| delay.unwrap_or(0).max(0)).sum();
     }
 }
+
+type Field = fn(&mut Sums) -> &mut i64;
+
+/// Columns that are summed, what their unit is of the sum's, and where to.
+const SUMMED: &[(TaskColumn, i64, Field)] = &[
+    (TaskColumn::ExecutorDeserializeTime, 1, |sums| &mut sums.deserialize_ms),
+    (TaskColumn::ExecutorRunTime, 1, |sums| &mut sums.run_ms),
+    (TaskColumn::ExecutorCpuTime, 1_000_000, |sums| &mut sums.cpu_ms),
+    (TaskColumn::JvmGcTime, 1, |sums| &mut sums.gc_ms),
+    (TaskColumn::FetchWaitTime, 1, |sums| &mut sums.fetch_wait_ms),
+    (TaskColumn::ShuffleWriteTime, 1_000_000, |sums| &mut sums.shuffle_write_ms),
+    (TaskColumn::InputBytes, 1, |sums| &mut sums.input_bytes),
+    (TaskColumn::InputRecords, 1, |sums| &mut sums.input_records),
+    (TaskColumn::OutputBytes, 1, |sums| &mut sums.output_bytes),
+    (TaskColumn::OutputRecords, 1, |sums| &mut sums.output_records),
+    (TaskColumn::LocalBytesRead, 1, |sums| &mut sums.shuffle_read_bytes),
+    (TaskColumn::RemoteBytesRead, 1, |sums| &mut sums.shuffle_read_bytes),
+    (TaskColumn::ShuffleRecordsRead, 1, |sums| &mut sums.shuffle_read_records),
+    (TaskColumn::ShuffleBytesWritten, 1, |sums| &mut sums.shuffle_write_bytes),
+    (TaskColumn::ShuffleRecordsWritten, 1, |sums| &mut sums.shuffle_write_records),
+    (TaskColumn::MemoryBytesSpilled, 1, |sums| &mut sums.memory_spilled_bytes),
+    (TaskColumn::DiskBytesSpilled, 1, |sums| &mut sums.disk_spilled_bytes),
+    (TaskColumn::ResultSize, 1, |sums| &mut sums.result_bytes),
+];
 
 impl StageDigest {
     /// First launch to last finish.

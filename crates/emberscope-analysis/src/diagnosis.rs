@@ -2,7 +2,7 @@
 
 use crate::attribution::{Attribution, ModelError, attribute};
 use crate::context::Context;
-use crate::detector::{Check, NotChecked, Sink};
+use crate::detector::{Check, Detector, NotChecked, Sink};
 use crate::detectors::DETECTORS;
 use crate::finding::{Claim, Finding};
 use crate::pricing::{Pricer, price};
@@ -29,6 +29,23 @@ pub struct Options {
     pub sql_id: Option<u64>,
     /// Findings about this stage alone: id, and attempt where one is meant.
     pub stage: Option<(u32, Option<u32>)>,
+}
+
+impl Options {
+    /// What alone was asked for; `None` where everything was.
+    fn restriction(&self) -> Option<String> {
+        let mut parts = Vec::new();
+        if let Some((id, attempt)) = self.stage {
+            parts.push(
+                attempt.map_or_else(|| format!("stage {id}"), |attempt| format!("stage {id}.{attempt}")),
+            );
+        }
+        parts.extend(self.sql_id.map(|id| format!("query {id}")));
+        if !self.only.is_empty() {
+            parts.push(format!("the checks {}", self.only.join(", ").to_uppercase()));
+        }
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
 }
 
 /// A check that found nothing.
@@ -77,7 +94,10 @@ pub fn diagnose(run: &Run, options: &Options) -> Diagnosis {
     let model_error = pricer.as_ref().map_or_else(ModelError::default, Pricer::model_error);
     let priced = price(&context, pricer.as_ref(), claims);
     let attribution = attribute(&context, model_error);
-    let verdict = verdict(&context, pricer.as_ref(), &priced, &attribution);
+    let mut verdict = verdict(&context, pricer.as_ref(), &priced, &attribution);
+    if let Some(what) = options.restriction() {
+        verdict.headline = format!("Only {what}: {}", verdict.headline);
+    }
     let findings: Vec<Finding> = priced.into_iter().map(|priced| priced.finding).collect();
     not_checked.sort_by(|a, b| (a.kind, &a.reason).cmp(&(b.kind, &b.reason)));
     let mut diagnosis = Diagnosis {
@@ -104,6 +124,9 @@ fn is_chosen(tag: &str, options: &Options) -> bool {
 fn look(context: &Context<'_>, options: &Options) -> Sink {
     let chosen: Vec<_> = DETECTORS.iter().filter(|detector| is_chosen(detector.tag, options)).collect();
     let mut sink = Sink::default();
+    // Several detectors look at each plan: made once, by all threads.
+    let queries: Vec<u64> = context.queries().iter().copied().collect();
+    crate::parallel::map(&queries, |_, id| context.sql_view(*id).map(|view| view.metrics().len()));
     for detector in &chosen {
         for check in detector.checks {
             if let Check::App(check) = check {
@@ -118,6 +141,9 @@ fn look(context: &Context<'_>, options: &Options) -> Sink {
         .collect();
     let seen = crate::parallel::map(&context.run.stages, |n, stage| {
         let mut sink = Sink::default();
+        if is_beside_the_point(context, n) {
+            return sink;
+        }
         let view = StageView::of(stage, &context.stages[n], context.end_ms);
         stage_checks.iter().for_each(|check| check(context, &view, &mut sink));
         sink
@@ -130,22 +156,46 @@ fn look(context: &Context<'_>, options: &Options) -> Sink {
         .collect();
     let seen = crate::parallel::map(&context.run.sql_executions, |_, execution| {
         let mut sink = Sink::default();
-        if let Some(view) = context.sql_view(execution.id) {
+        if context.queries().contains(&execution.id)
+            && let Some(view) = context.sql_view(execution.id)
+        {
             sql_checks.iter().for_each(|check| check(context, &view, &mut sink));
         }
         sink
     });
     seen.into_iter().for_each(|one| sink.extend(one));
+    let coverage = &context.run.trust.coverage;
+    if coverage.ratio.is_some_and(|ratio| ratio < WHOLE_ENOUGH) {
+        let missing = coverage.tasks_expected - coverage.tasks_seen;
+        let reason = format!("{missing} of {} task ends are not in the log", coverage.tasks_expected);
+        for kind in chosen.iter().filter(|one| looks_at_stages(one)).flat_map(|detector| detector.types) {
+            sink.not_checked(kind.name, reason.clone(), Some("the whole log"));
+        }
+    }
     if context.run.stages.iter().all(|stage| stage.tasks.useful().is_empty()) {
-        for detector in &chosen {
-            if detector.checks.iter().any(|check| matches!(check, Check::Stage(_))) {
-                for kind in detector.types {
-                    sink.not_checked(kind.name, "no task has ended in the log", None);
-                }
-            }
+        for kind in chosen.iter().filter(|one| looks_at_stages(one)).flat_map(|detector| detector.types) {
+            sink.not_checked(kind.name, "no task has ended in the log", None);
         }
     }
     sink
+}
+
+/// Share of the expected task ends below which stages cannot be called clean.
+const WHOLE_ENOUGH: f64 = 0.99;
+
+fn looks_at_stages(detector: &Detector) -> bool {
+    detector.checks.iter().any(|check| matches!(check, Check::Stage(_)))
+}
+
+/// Whether a stage attempt is too short to save anything worth saying, and nothing in it went wrong.
+fn is_beside_the_point(context: &Context<'_>, position: usize) -> bool {
+    let (digest, stage) = (&context.stages[position], &context.run.stages[position]);
+    let span = digest.running_ms() + stage.waiting_ms().unwrap_or(0);
+    let went_well = digest.useful == digest.attempts && stage.failure_reason.is_none();
+    let is_small = context.allocated_core_ms.is_none_or(|all| {
+        (digest.attempt_ms as f64) < context.get(&crate::materiality::FLOOR_SHARE) * all as f64
+    });
+    went_well && is_small && context.is_immaterial(span)
 }
 
 /// Whether a claim is about what the user asked for.
@@ -161,6 +211,10 @@ fn is_asked_for(claim: &Claim, options: &Options) -> bool {
 
 /// Types that were checked and of which nothing is said.
 fn clean(findings: &[Finding], not_checked: &[NotChecked], options: &Options) -> Vec<CleanCheck> {
+    if options.stage.is_some() || options.sql_id.is_some() {
+        // Of the rest of the run nothing is said, so nothing in it can be called clean.
+        return Vec::new();
+    }
     let is_said = |kind: &str| {
         findings.iter().any(|finding| finding.kind == kind)
             || not_checked.iter().any(|entry| entry.kind == kind)

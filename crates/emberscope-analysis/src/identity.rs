@@ -14,7 +14,7 @@ pub(crate) fn finding_id(context: &Context<'_>, tag: &str, claim: &Claim) -> Str
         format!("{}\n{}\n{}\n", claim.kind, claim.variant.unwrap_or(""), normalized(&claim.subject));
     let stage = claim.scope.stage_id.zip(Some(claim.scope.stage_attempt.unwrap_or(0)));
     if let Some(digest) = stage.and_then(|(id, attempt)| context.digest_of(id, attempt)) {
-        let key = digest.key.map_or_else(String::new, |key| key.to_string());
+        let key = context.stage_key(digest.id).map_or_else(String::new, |key| key.to_string());
         text.push_str(&format!("stage {key} {}\n", digest.attempt));
     } else if let Some(execution) = claim.scope.sql_id.and_then(|id| context.run.sql_execution(id)) {
         let initial = execution.versions.iter().find_map(|version| context.run.plan_tree(version));

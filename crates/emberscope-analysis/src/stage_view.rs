@@ -104,6 +104,20 @@ impl Task {
     }
 }
 
+/// Columns that tell what a task's time went to.
+const TIMES: &[TaskColumn] = &[
+    TaskColumn::TaskId,
+    TaskColumn::Executor,
+    TaskColumn::LaunchTime,
+    TaskColumn::ExecutorDeserializeTime,
+    TaskColumn::ExecutorRunTime,
+    TaskColumn::ExecutorCpuTime,
+    TaskColumn::JvmGcTime,
+    TaskColumn::ResultSerializationTime,
+    TaskColumn::FetchWaitTime,
+    TaskColumn::ShuffleWriteTime,
+];
+
 /// A stage attempt and its task attempts.
 #[derive(Debug)]
 pub struct StageView<'r> {
@@ -128,10 +142,22 @@ pub fn task_order(stage: &StageAttempt) -> Vec<usize> {
 impl<'r> StageView<'r> {
     /// Decodes the attempts of a stage attempt of a run that ends at `run_end_ms`.
     pub fn of(stage: &'r StageAttempt, digest: &'r StageDigest, run_end_ms: i64) -> Self {
+        Self::decode(stage, digest, run_end_ms, true)
+    }
+
+    /// As [`StageView::of`], with times alone: sizes, records and memory are 0.
+    pub(crate) fn times_of(stage: &'r StageAttempt, digest: &'r StageDigest, run_end_ms: i64) -> Self {
+        Self::decode(stage, digest, run_end_ms, false)
+    }
+
+    fn decode(stage: &'r StageAttempt, digest: &'r StageDigest, run_end_ms: i64, is_full: bool) -> Self {
         let order = task_order(stage);
         let mut present = 0u64;
         let mut take = |column: TaskColumn| {
             let mut values = vec![0i64; stage.tasks.rows()];
+            if !is_full && !TIMES.contains(&column) {
+                return values;
+            }
             stage.tasks.for_each(column, |row, value| {
                 present |= 1 << column.slot();
                 values[row] = value;
@@ -140,8 +166,9 @@ impl<'r> StageView<'r> {
         };
         use TaskColumn as C;
         let statuses = stage.tasks.statuses();
-        let partition = partitions(stage);
-        let delays = scheduler_delays(stage);
+        let rows = stage.tasks.rows();
+        let partition = if is_full { partitions(stage) } else { vec![-1; rows] };
+        let delays = if is_full { scheduler_delays(stage) } else { vec![None; rows] };
         let finish = stage.tasks.column(C::FinishTime);
         let getting = stage.tasks.column(C::GettingResultTime);
         let run_present = stage.tasks.column(C::ExecutorRunTime);

@@ -6,7 +6,7 @@ use crate::finding::{RangeMs, SavingMethod, Savings, Severity};
 use crate::materiality::FLOOR_SHARE;
 use crate::pricing::{Priced, Pricer};
 use crate::replay::Edit;
-use crate::words::{duration, share};
+use crate::words::{duration, grouped, share};
 use emberscope_model::run::{ApplicationStatus, JobStatus};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -63,7 +63,7 @@ pub(crate) fn verdict(
             actions.push(action(kept, *n, *saved, pricer));
         }
     }
-    let fix_all = FixAll { wall_ms: pricer.map(|pricer| fix_all(pricer, kept)) };
+    let fix_all = FixAll { wall_ms: pricer.map(|pricer| fix_all(pricer, kept, &chosen)) };
     Verdict {
         headline: headline(context, kept, &chosen, fix_all),
         actions,
@@ -145,9 +145,20 @@ fn joint(pricer: &Pricer, kept: &[Priced], which: &[usize]) -> RangeMs {
     pricer.range(&low, &high)
 }
 
-fn fix_all(pricer: &Pricer, kept: &[Priced]) -> RangeMs {
+/// All fixes save at least what the chosen ones do: of two fixes of one stage the replay may only find the
+/// worse.
+fn fix_all(pricer: &Pricer, kept: &[Priced], chosen: &[(usize, RangeMs)]) -> RangeMs {
     let with_edits: Vec<usize> = (0..kept.len()).filter(|n| !kept[*n].high.is_empty()).collect();
-    if with_edits.is_empty() { RangeMs::default() } else { joint(pricer, kept, &with_edits) }
+    let all = if with_edits.is_empty() { RangeMs::default() } else { joint(pricer, kept, &with_edits) };
+    let (low, high) = chosen.iter().fold((0, 0), |sum, (_, range)| (sum.0 + range.low, sum.1 + range.high));
+    RangeMs { low: all.low.max(low), high: all.high.max(high) }
+}
+
+/// Whether jobs failed only because somebody or a stopping query cancelled them.
+fn was_cancelled(context: &Context<'_>) -> bool {
+    let mut failed = context.run.jobs.iter().filter(|job| job.status == JobStatus::Failed).peekable();
+    let is_cancelled = |error: &str| error.contains("SPARK_JOB_CANCELLED") || error.contains("cancelled");
+    failed.peek().is_some() && failed.all(|job| job.error.as_deref().is_some_and(is_cancelled))
 }
 
 fn headline(context: &Context<'_>, kept: &[Priced], chosen: &[(usize, RangeMs)], fix_all: FixAll) -> String {
@@ -161,13 +172,18 @@ fn headline(context: &Context<'_>, kept: &[Priced], chosen: &[(usize, RangeMs)],
     };
     let failed = failures(kept).next();
     let has_failed_job = context.run.jobs.iter().any(|job| job.status == JobStatus::Failed);
-    if status == ApplicationStatus::Failed || (has_failed_job && failed.is_some()) {
+    let was_cancelled = failed.is_none() && was_cancelled(context);
+    if !was_cancelled && (status == ApplicationStatus::Failed || (has_failed_job && failed.is_some())) {
         let what = failed
             .map_or_else(|| "its cause is not in the log".to_owned(), |priced| priced.finding.title.clone());
         let who = if status == ApplicationStatus::Failed { "The run" } else { "A job" };
         return format!("{who} failed: {what}");
     }
-    let start = if status == ApplicationStatus::Succeeded { "" } else { "So far: " };
+    let start = match status {
+        ApplicationStatus::Succeeded => "",
+        _ if was_cancelled => "Its last job was cancelled; until then: ",
+        _ => "So far: ",
+    };
     match (best, fix_all.wall_ms) {
         (Some((finding, range)), _) if range.high > 0 => {
             format!("{start}{}; fixing it saves {}", finding.title, saving(range))
@@ -222,6 +238,14 @@ fn notes(context: &Context<'_>, pricer: Option<&Pricer>, attribution: &Attributi
             "Queries or jobs ran side by side: savings assume that each driver thread would go on as soon as its own work is done.".to_owned(),
         ),
         Some(_) => {}
+    }
+    let queries = run.sql_executions.len();
+    if context.queries().len() < queries {
+        notes.push(format!(
+            "Of {} queries the plans of the {} longest were searched.",
+            grouped(queries as i64),
+            grouped(context.queries().len() as i64)
+        ));
     }
     let idle: i64 =
         [Part::IdleStarting, Part::IdleNoStage, Part::IdleTooFewTasks, Part::IdleTail, Part::IdlePending]

@@ -47,7 +47,7 @@ impl CoreTime {
             run.executors.iter().filter_map(|one| Some((one.id.as_str(), one.removed_ms?))).collect();
         let decoded = crate::parallel::map(&run.stages, |n, stage| {
             let digest = &context.stages[n];
-            let view = StageView::of(stage, digest, context.end_ms);
+            let view = StageView::times_of(stage, digest, context.end_ms);
             let millicores = (digest.task_cpus * 1000.0).round() as i64;
             let mut sum = Sum::default();
             let mut spans: Spans = Vec::with_capacity(view.tasks.len());

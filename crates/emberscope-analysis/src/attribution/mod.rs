@@ -235,21 +235,17 @@ fn sql(
     spans.sort_by_key(|(id, start, end)| (start - end, *id));
     spans.truncate(SCOPES);
     let root = |id: u64| run.sql_execution(id).and_then(|execution| execution.root_id).unwrap_or(id);
-    spans
-        .into_iter()
-        .map(|(id, start, end)| {
-            let is_own = |job: u32| {
-                run.job(job)
-                    .and_then(|job| job.sql_execution_id)
-                    .is_some_and(|execution| root(execution) == id)
-            };
-            ScopeAttribution {
-                id: id.to_string(),
-                wall: walker.scope(start, end, &is_own),
-                core: totals.scope(start, end, &is_own),
-            }
-        })
-        .collect()
+    crate::parallel::map(&spans, |_, (id, start, end)| {
+        let (id, start, end) = (*id, *start, *end);
+        let is_own = |job: u32| {
+            run.job(job).and_then(|job| job.sql_execution_id).is_some_and(|execution| root(execution) == id)
+        };
+        ScopeAttribution {
+            id: id.to_string(),
+            wall: walker.scope(start, end, &is_own),
+            core: totals.scope(start, end, &is_own),
+        }
+    })
 }
 
 fn groups(
@@ -291,12 +287,12 @@ fn stages(
         (0..context.stages.len()).filter(|n| context.stages[*n].running.is_some()).collect();
     longest.sort_by_key(|n| (-context.stages[*n].running_ms(), *n));
     longest.truncate(SCOPES);
-    longest
-        .into_iter()
-        .map(|n| ScopeAttribution {
+    crate::parallel::map(&longest, |_, n| {
+        let n = *n;
+        ScopeAttribution {
             id: format!("{}.{}", context.stages[n].id, context.stages[n].attempt),
             wall: walker.stage(n),
             core: totals.by_stage[n],
-        })
-        .collect()
+        }
+    })
 }

@@ -309,7 +309,8 @@ impl<'c, 'r> Walker<'c, 'r> {
         match (parent, job) {
             // A job of its own that started after its parent's end waited for the driver in between.
             (Some((end, parent)), job) if job.is_none_or(|start| start <= end) => {
-                self.spend_driver(sum, cursor, end, limits);
+                // Within its job a stage waits for the scheduler: also for its next attempt.
+                self.spend(sum, cursor, end, Part::Scheduling, limits);
                 Place::StageEnd(parent)
             }
             (_, Some(start)) => {
@@ -329,8 +330,11 @@ impl<'c, 'r> Walker<'c, 'r> {
         if let Some(steps) = kept.get(&stage) {
             return Arc::clone(steps);
         }
-        let view =
-            StageView::of(&self.context.run.stages[stage], &self.context.stages[stage], self.context.end_ms);
+        let view = StageView::times_of(
+            &self.context.run.stages[stage],
+            &self.context.stages[stage],
+            self.context.end_ms,
+        );
         let steps = view.tasks.iter().map(|task| Step {
             launch_ms: task.launch_ms,
             finish_ms: task.finish_ms,

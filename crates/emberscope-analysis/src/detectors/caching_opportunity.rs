@@ -177,7 +177,8 @@ fn check(context: &Context<'_>, sink: &mut Sink) {
 /// One look at every plan of the run.
 fn collect(context: &Context<'_>) -> Found {
     let mut found = Found::default();
-    for execution in context.run.sql_executions.iter().filter(|execution| !execution.job_ids.is_empty()) {
+    let looked_at = context.run.sql_executions.iter().filter(|one| context.queries().contains(&one.id));
+    for execution in looked_at.filter(|execution| !execution.job_ids.is_empty()) {
         let is_streaming = execution
             .job_ids
             .iter()

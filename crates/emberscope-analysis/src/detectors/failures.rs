@@ -99,10 +99,11 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
         }
     }
     if let Some(group) = dominant {
-        claim = claim
-            .evidence("class", group.class_name.clone())
-            .evidence("message", group.pattern.clone())
-            .evidence("example_task_id", group.example.task_id);
+        claim = claim.evidence("class", group.class_name.clone()).evidence("message", group.pattern.clone());
+        // Attempts of other stages may have ended alike, and then the example is one of theirs.
+        if (group.example.stage_id, group.example.stage_attempt) == (digest.id, digest.attempt) {
+            claim = claim.evidence("example_task_id", group.example.task_id);
+        }
     }
     let ours = digest.failed as usize;
     let by_loss = status_count(view, TaskStatus::ExecutorLost) + status_count(view, TaskStatus::FetchFailed);

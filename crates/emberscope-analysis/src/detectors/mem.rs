@@ -295,9 +295,9 @@ fn waste(ctx: &Context<'_>, capacity: &Capacity, heap: Option<&Heap>) -> Option<
         return None;
     }
     let title = format!(
-        "Executors held {ratio:.1} times the memory that running tasks used: {} of the cores busy, {} of the heap filled",
+        "Executors held {ratio:.1} times the memory that running tasks used: {} of the cores busy{}",
         percent(capacity.used_share()),
-        percent(heap_share)
+        heap.map_or_else(String::new, |_| format!(", {} of the heap filled", percent(heap_share)))
     );
     let mut claim = base(title, "wasteModel")
         .evidence("waste_ratio", rounded(ratio))

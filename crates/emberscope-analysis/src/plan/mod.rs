@@ -20,7 +20,7 @@ use emberscope_log::event::plan::{MetricKind, PlanTree};
 use emberscope_model::run::Run;
 use emberscope_model::sql::{NodeStages, SqlExecution, SqlMetric};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// What an operator does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -82,8 +82,8 @@ pub struct SqlView<'r> {
     pub execution: &'r SqlExecution,
     /// Operators of the final plan, in pre-order.
     pub nodes: Vec<Node>,
-    /// Metric values by accumulator.
-    pub metrics: BTreeMap<u64, SqlMetric>,
+    run: &'r Run,
+    metrics: OnceLock<BTreeMap<u64, SqlMetric>>,
 }
 
 impl<'r> SqlView<'r> {
@@ -91,7 +91,7 @@ impl<'r> SqlView<'r> {
     pub fn of(run: &'r Run, execution: &'r SqlExecution) -> Option<Self> {
         let tree = run.final_plan(execution)?;
         let stages = run.node_stages(execution, &tree);
-        Some(SqlView { execution, nodes: nodes(&tree, stages), metrics: run.sql_metrics(execution) })
+        Some(SqlView { execution, nodes: nodes(&tree, stages), run, metrics: OnceLock::new() })
     }
 
     /// Total of a metric of a node, by the metric's name; `None` when it was never updated.
@@ -103,7 +103,12 @@ impl<'r> SqlView<'r> {
     pub fn metric(&self, node: u32, metric: &str) -> Option<&SqlMetric> {
         let node = self.nodes.get(node as usize)?;
         let (_, _, id) = node.metrics.iter().find(|(name, _, _)| name == metric)?;
-        self.metrics.get(id)
+        self.metrics().get(id)
+    }
+
+    /// Metric values by accumulator; added up when they are first asked for.
+    pub fn metrics(&self) -> &BTreeMap<u64, SqlMetric> {
+        self.metrics.get_or_init(|| self.run.sql_metrics(self.execution))
     }
 
     /// Whether a node belongs to the plan that made cached data.
@@ -119,7 +124,7 @@ impl<'r> SqlView<'r> {
 }
 
 /// Plans that are kept beside the one at hand: stages of one query are looked at together.
-const KEPT_PLANS: usize = 16;
+const KEPT_PLANS: usize = 1024;
 
 /// Looked-at plans, oldest first: (execution, plan).
 type Kept<'r> = Vec<(u64, Option<Arc<SqlView<'r>>>)>;

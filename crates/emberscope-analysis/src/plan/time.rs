@@ -96,7 +96,7 @@ fn measured_ms(view: &SqlView<'_>, node: u32, place: (u32, u32)) -> Option<f64> 
         if !TIMERS.contains(&name.as_str()) {
             continue;
         }
-        let Some((_, values)) = view.metrics.get(id)?.by_stage.iter().find(|(stage, _)| *stage == place)
+        let Some((_, values)) = view.metrics().get(id)?.by_stage.iter().find(|(stage, _)| *stage == place)
         else {
             continue;
         };

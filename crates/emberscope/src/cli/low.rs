@@ -211,7 +211,7 @@ Examples:
   emberscope diagnose app-1 --fail-on warning --only SKEW,SPILL,FAIL
   emberscope diagnose app-1 --stage 14 --all
 
-A finding is critical where its fix saves at least 2 % of the run's wall time, a
+A finding is critical where its fix can save 2 % of the run's wall time or more, a
 warning from 0.5 % on, else info; a job or stage that failed is critical. Savings
 are ranges, found by replaying the run task by task with the fix applied.
 `emberscope docs TAG` explains a finding and its thresholds.

@@ -37,7 +37,7 @@ pub(crate) fn run(options: &DiagnoseOptions) -> anyhow::Result<Exit> {
     };
     let outputs = main.iter().map(|(_, output)| output).chain(&json);
     let guards: Vec<Guard> = outputs.filter_map(Output::guard).collect();
-    let parse = ParseOptions { keep_plan_text: true, ..ParseOptions::default() };
+    let parse = ParseOptions::default();
     let mut seen = Seen::default();
     let mut is_first = true;
     let read = for_all_runs(

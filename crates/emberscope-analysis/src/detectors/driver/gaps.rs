@@ -181,7 +181,7 @@ fn kind_in_query(ctx: &Context<'_>, execution: &SqlExecution, from: i64, to: i64
     let later = execution.job_ids.iter().filter_map(|id| ctx.run.job(*id)?.start_ms).any(|start| start >= to);
     let earlier =
         execution.job_ids.iter().filter_map(|id| ctx.run.job(*id)?.start_ms).any(|start| start < from);
-    let view = ctx.sql_view(execution.id);
+    let view = ctx.queries().contains(&execution.id).then(|| ctx.sql_view(execution.id)).flatten();
     let half = (to - from) / 2;
     if !later && earlier {
         let writes = view.as_ref().is_some_and(|view| has(view, OperatorClass::Write));
@@ -207,7 +207,7 @@ fn driver_ms(view: &SqlView<'_>, metrics: &[&str]) -> i64 {
     for node in &view.nodes {
         for (name, kind, id) in &node.metrics {
             if metrics.contains(&name.as_str()) {
-                let total = view.metrics.get(id).and_then(|metric| metric.total).unwrap_or(0).max(0);
+                let total = view.metrics().get(id).and_then(|metric| metric.total).unwrap_or(0).max(0);
                 sum += if *kind == MetricKind::NsTiming { total / 1_000_000 } else { total };
             }
         }
@@ -227,7 +227,10 @@ pub(super) fn facts(ctx: &Context<'_>, kind: Kind, pieces: &[&Piece]) -> Vec<(&'
     queries.dedup();
     let over_queries = |of: &dyn Fn(u64) -> i64| queries.iter().map(|id| of(*id)).sum::<i64>();
     let metric = |names: &'static [&'static str]| {
-        over_queries(&|id| ctx.sql_view(id).map_or(0, |view| driver_ms(&view, names)))
+        over_queries(&|id| {
+            let view = ctx.queries().contains(&id).then(|| ctx.sql_view(id)).flatten();
+            view.map_or(0, |view| driver_ms(&view, names))
+        })
     };
     let result =
         over_queries(&|id| ctx.run.sql_execution(id).map_or(0, |execution| result_bytes(ctx, execution)));

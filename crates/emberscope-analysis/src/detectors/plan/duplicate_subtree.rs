@@ -162,7 +162,7 @@ fn all_ran_alone(view: &SqlView<'_>, trees: &[BTreeSet<u32>]) -> bool {
         let ran = nodes().any(|node| {
             node.metrics
                 .iter()
-                .any(|(_, _, id)| view.metrics.get(id).is_some_and(|metric| !metric.by_stage.is_empty()))
+                .any(|(_, _, id)| view.metrics().get(id).is_some_and(|metric| !metric.by_stage.is_empty()))
         });
         let own = ids.is_disjoint(&seen);
         seen.extend(ids);
