@@ -72,10 +72,17 @@ pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
     }
     if let Some(report) = error.downcast_ref::<ReportError>() {
         messages::error(&report.to_string(), Some(&report.hint()));
-        return Exit::Internal;
+        return if is_no_place(report) { Exit::Usage } else { Exit::Internal };
     }
     messages::error(&format!("{error:#}"), None);
     Exit::Internal
+}
+
+/// Whether the directory that was named cannot be one: a mistake of the command line, where a full disk or a
+/// forbidden one is none.
+fn is_no_place(error: &ReportError) -> bool {
+    let ReportError::Io { action: "created", source, .. } = error else { return false };
+    matches!(source.kind(), io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists)
 }
 
 fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {

@@ -1,6 +1,6 @@
 //! What must hold of every diagnosis of every log, checked by machine.
 
-use crate::made::every_log;
+use crate::made::{Made, every_log, task};
 use emberscope_analysis::diagnosis::{Diagnosis, Options, diagnose};
 use emberscope_analysis::finding::{ChangeKind, Finding, Severity};
 use emberscope_model::run::Run;
@@ -127,4 +127,40 @@ fn checks(diagnosis: &Diagnosis, fault: &mut dyn FnMut(String)) {
             fault(format!("{} is called clean and is not", clean.kind));
         }
     }
+}
+
+/// A stage of 16 tasks with a hot key, after a quiet one.
+fn skewed() -> Made {
+    let even = |n: usize| (0..n).map(|_| task(500).shuffle_read(1 << 20, 10_000)).collect::<Vec<_>>();
+    let mut made = Made::new("3.5.1", 2, 4, &[]);
+    made.job(None, &[even(16)]);
+    let mut hot = even(15);
+    hot.push(task(12_000).shuffle_read(30 << 20, 400_000));
+    made.job(None, &[hot]);
+    made
+}
+
+#[test]
+fn what_was_not_looked_at_is_not_called_clean() {
+    let run = skewed().run();
+    let whole = diagnose(&run, &Options::default());
+    assert!(whole.findings.iter().any(|finding| finding.kind == "skew"), "{}", whole.verdict.headline);
+    let stage = diagnose(&run, &Options { stage: Some((0, None)), ..Options::default() });
+    assert!(stage.verdict.headline.starts_with("Only stage 0: "), "{}", stage.verdict.headline);
+    assert!(stage.findings.is_empty() && stage.clean_checks.is_empty());
+    let only = diagnose(&run, &Options { only: vec!["gc".to_owned()], ..Options::default() });
+    assert!(only.verdict.headline.starts_with("Only the checks GC: "), "{}", only.verdict.headline);
+    assert!(only.clean_checks.iter().all(|check| check.tag == "GC"));
+}
+
+#[test]
+fn a_log_without_its_task_ends_is_not_clean() {
+    let run = skewed().cut_after(40).run();
+    let coverage = run.trust.coverage.ratio.unwrap();
+    let diagnosis = diagnose(&run, &Options::default());
+    let said = |kind: &str| diagnosis.not_checked.iter().find(|entry| entry.kind == kind);
+    assert!(coverage < 0.99, "{coverage}");
+    let skew = said("skew").unwrap();
+    assert!(skew.reason.contains("task ends are not in the log"), "{}", skew.reason);
+    assert!(diagnosis.clean_checks.iter().all(|check| check.kind != "skew"));
 }

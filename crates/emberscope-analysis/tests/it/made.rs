@@ -136,6 +136,16 @@ impl Made {
         self
     }
 
+    /// The log without every second of its task ends, from a line on, and without an end.
+    pub(crate) fn cut_after(&mut self, line: usize) -> &mut Self {
+        let lines = std::mem::take(&mut self.lines).into_iter().enumerate();
+        self.lines = lines
+            .filter(|(at, one)| *at < line || at % 2 == 0 || one["Event"] != "SparkListenerTaskEnd")
+            .map(|(_, one)| one)
+            .collect();
+        self.without_end()
+    }
+
     /// Lets time pass in the driver.
     pub(crate) fn wait(&mut self, ms: i64) -> &mut Self {
         self.now += ms;

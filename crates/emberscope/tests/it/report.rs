@@ -75,7 +75,7 @@ fn mistakes() {
         (&["app-1", "--out", "o/{{spark.nope}}"], 2, "no property spark.nope"),
         (&["app-1", "--out", "o", "--reports", "jobs"], 2, "known are job, sql"),
         (&["app-1", "--out", "o", "--file-size-limit", "0"], 2, "like 200MiB"),
-        (&["app-1", "--out", "file/o"], 1, "a file stands where a directory should be"),
+        (&["app-1", "--out", "file/o"], 2, "a file stands where a directory should be"),
         (&["none", "--out", "o"], 3, "none"),
         (&["--recover", "none"], 2, "no such directory"),
     ];
