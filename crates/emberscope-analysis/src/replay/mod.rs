@@ -11,6 +11,8 @@ mod model;
 mod overlay;
 mod pinned;
 mod simulate;
+mod slots;
+mod units;
 
 pub use edit::{Edit, Place};
 pub use model::ReplayModel;

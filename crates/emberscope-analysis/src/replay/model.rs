@@ -6,6 +6,8 @@
 //! a thing and what it waited for is its *lag*, kept as measured.
 
 use super::edit::Place;
+use super::slots::{Load, set_gaps};
+use super::units::jobs_and_units;
 use crate::context::Context;
 use crate::stage_view::task_order;
 use emberscope_log::columns::{TaskColumn, TaskStatus};
@@ -218,7 +220,7 @@ impl ReplayModel {
     }
 }
 
-fn submitted(stage: &StageAttempt, otherwise: i64) -> i64 {
+pub(super) fn submitted(stage: &StageAttempt, otherwise: i64) -> i64 {
     stage.submitted_ms.or(stage.first_launch_ms).unwrap_or(otherwise)
 }
 
@@ -244,138 +246,6 @@ fn stage_parents(run: &Run, stage: &StageAttempt, by_place: &BTreeMap<Place, usi
         }
     }
     parents
-}
-
-/// Positions in `ends` (sorted by end) of the things that had ended at `at` and that no other of them
-/// came after: what a thing that started at `at` waited for.
-struct Frontier {
-    /// (end, start, number), by end.
-    ended: Vec<(i64, i64, usize)>,
-    /// Latest start among the first n.
-    latest_start: Vec<i64>,
-}
-
-impl Frontier {
-    fn of(spans: impl IntoIterator<Item = (i64, i64, usize)>) -> Self {
-        let mut ended: Vec<(i64, i64, usize)> =
-            spans.into_iter().map(|(start, end, n)| (end, start, n)).collect();
-        ended.sort_unstable();
-        let mut latest = i64::MIN;
-        let latest_start = ended
-            .iter()
-            .map(|(_, start, _)| {
-                latest = latest.max(*start);
-                latest
-            })
-            .collect();
-        Frontier { ended, latest_start }
-    }
-
-    fn before(&self, at: i64, own: usize) -> Vec<usize> {
-        let n = self.ended.partition_point(|(end, _, _)| *end <= at);
-        let Some(latest) = n.checked_sub(1).map(|last| self.latest_start[last]) else { return Vec::new() };
-        let recent = self.ended[..n].iter().rev().take_while(|(end, _, _)| *end > latest);
-        // A thing of no length may end when it starts; it does not wait for itself, nor for a later one.
-        let mut found: Vec<usize> = recent
-            .filter(|(_, start, other)| *other != own && (*start, *other) < (at, own))
-            .map(|entry| entry.2)
-            .collect();
-        // Bounded: more than that at one time only says that all of them were there.
-        found.truncate(64);
-        found
-    }
-}
-
-type JobsAndUnits = (Vec<JobModel>, Vec<UnitModel>, BTreeMap<u32, usize>);
-
-fn jobs_and_units(run: &Run, context: &Context<'_>) -> Option<JobsAndUnits> {
-    let mut units: Vec<UnitModel> = Vec::new();
-    let mut unit_of_execution: FxHashMap<u64, usize> = FxHashMap::default();
-    let mut chain: Vec<Option<&str>> = Vec::new();
-    let root = |id: u64| run.sql_execution(id).and_then(|execution| execution.root_id).unwrap_or(id);
-    for execution in run.sql_executions.iter().filter(|execution| execution.is_root()) {
-        let Some(start) = execution.start_ms else { continue };
-        unit_of_execution.insert(execution.id, units.len());
-        units.push(unit(start, execution.end_ms.unwrap_or(start).clamp(start, context.end_ms.max(start))));
-        chain.push(execution.job_group_id.as_deref());
-    }
-    let mut jobs: Vec<JobModel> = Vec::new();
-    let mut by_job = BTreeMap::new();
-    for job in &run.jobs {
-        let Some(start) = job.start_ms else { continue };
-        let end = job.end_ms.unwrap_or(context.end_ms).max(start);
-        let known = job.sql_execution_id.and_then(|id| unit_of_execution.get(&root(id)).copied());
-        let unit_number = known.unwrap_or_else(|| {
-            units.push(unit(start, end));
-            chain.push(job.group.as_deref());
-            if let Some(id) = job.sql_execution_id {
-                unit_of_execution.insert(root(id), units.len() - 1);
-            }
-            units.len() - 1
-        });
-        let unit = &mut units[unit_number];
-        unit.start_ms = unit.start_ms.min(start);
-        unit.end_ms = unit.end_ms.max(end);
-        unit.jobs.push(jobs.len());
-        by_job.insert(job.id, jobs.len());
-        jobs.push(JobModel {
-            unit: unit_number,
-            parents: Vec::new(),
-            start_lag_ms: 0,
-            stages: Vec::new(),
-            end_lag_ms: 0,
-            start_ms: start,
-            end_ms: end,
-        });
-    }
-    if jobs.is_empty() {
-        return None;
-    }
-    order_units(&mut units, &chain, context.start_ms);
-    for unit in &mut units {
-        let frontier = Frontier::of(unit.jobs.iter().map(|n| (jobs[*n].start_ms, jobs[*n].end_ms, *n)));
-        for &n in &unit.jobs {
-            let parents = frontier.before(jobs[n].start_ms, n);
-            let ready = parents.iter().map(|parent| jobs[*parent].end_ms).max().unwrap_or(unit.start_ms);
-            jobs[n].start_lag_ms = jobs[n].start_ms - ready;
-            jobs[n].parents = parents;
-        }
-        let last = unit.jobs.iter().map(|n| jobs[*n].end_ms).max().unwrap_or(unit.start_ms);
-        unit.end_lag_ms = unit.end_ms - last;
-    }
-    Some((jobs, units, by_job))
-}
-
-fn unit(start_ms: i64, end_ms: i64) -> UnitModel {
-    UnitModel { parents: Vec::new(), start_lag_ms: 0, jobs: Vec::new(), end_lag_ms: 0, start_ms, end_ms }
-}
-
-/// What each unit waited for. Job groups that ran side by side are driver threads of their own.
-fn order_units(units: &mut [UnitModel], chain: &[Option<&str>], start_ms: i64) {
-    let mut hulls: BTreeMap<&str, (i64, i64)> = BTreeMap::new();
-    for (unit, chain) in units.iter().zip(chain) {
-        if let Some(chain) = chain {
-            let hull = hulls.entry(chain).or_insert((unit.start_ms, unit.end_ms));
-            *hull = (hull.0.min(unit.start_ms), hull.1.max(unit.end_ms));
-        }
-    }
-    let mut spans: Vec<(i64, i64)> = hulls.values().copied().collect();
-    spans.sort_unstable();
-    let are_threads = spans.windows(2).any(|pair| pair[1].0 < pair[0].1);
-    let thread = |n: usize| if are_threads { chain[n] } else { None };
-    let mut members: BTreeMap<Option<&str>, Vec<usize>> = BTreeMap::new();
-    for n in 0..units.len() {
-        members.entry(thread(n)).or_default().push(n);
-    }
-    for numbers in members.values() {
-        let frontier = Frontier::of(numbers.iter().map(|n| (units[*n].start_ms, units[*n].end_ms, *n)));
-        for &n in numbers {
-            let parents = frontier.before(units[n].start_ms, n);
-            let ready = parents.iter().map(|parent| units[*parent].end_ms).max().unwrap_or(start_ms);
-            units[n].start_lag_ms = units[n].start_ms - ready;
-            units[n].parents = parents;
-        }
-    }
 }
 
 /// Pools of slots by resource profile.
@@ -443,60 +313,6 @@ fn executors(context: &Context<'_>, pools: &Pools, stages: &[StageModel]) -> Vec
         }
     }
     found
-}
-
-/// Launches after a stage's submission among which the one that took the last free slot is looked for.
-const LAUNCHES_LOOKED_AT: usize = 1024;
-
-/// How many tasks ran, and how many slots there were, at any time.
-struct Load {
-    launches: Vec<i64>,
-    ends: Vec<i64>,
-    added: Vec<(i64, u32)>,
-    removed: Vec<(i64, u32)>,
-}
-
-impl Load {
-    fn of(context: &Context<'_>) -> Self {
-        let run = context.run;
-        let (mut launches, mut ends) = (Vec::new(), Vec::new());
-        for stage in &run.stages {
-            stage.tasks.for_each(TaskColumn::LaunchTime, |_, at| launches.push(at));
-            stage.tasks.for_each(TaskColumn::FinishTime, |_, at| ends.push(at));
-        }
-        launches.sort_unstable();
-        ends.sort_unstable();
-        let (mut added, mut removed) = (Vec::new(), Vec::new());
-        for executor in &run.executors {
-            if let (Some((from, to)), Some(cores)) = (executor.lifetime(context.end_ms), executor.cores) {
-                added.push((from, cores));
-                removed.push((to, cores));
-            }
-        }
-        Load { launches, ends, added, removed }
-    }
-
-    /// For how long from `at` on, until `first`, a task could have been launched: then others took the slots.
-    fn free_ms(&self, at: i64, first: i64) -> i64 {
-        if first <= at || !self.has_free_slot(at) {
-            return 0;
-        }
-        let from = self.launches.partition_point(|launch| *launch < at);
-        let until = self.launches.partition_point(|launch| *launch < first);
-        let launches = self.launches[from..until].iter().take(LAUNCHES_LOOKED_AT);
-        let taken = launches.copied().find(|launch| !self.has_free_slot(launch + 1));
-        taken.unwrap_or(first) - at
-    }
-
-    /// Whether a task could have been launched at once.
-    fn has_free_slot(&self, at: i64) -> bool {
-        let running = self.launches.partition_point(|launch| *launch < at) as i64
-            - self.ends.partition_point(|end| *end <= at) as i64;
-        let sum = |changes: &[(i64, u32)]| -> i64 {
-            changes.iter().filter(|(time, _)| *time <= at).map(|(_, cores)| i64::from(*cores)).sum()
-        };
-        running < sum(&self.added) - sum(&self.removed)
-    }
 }
 
 fn stage_model(
@@ -582,51 +398,6 @@ fn stage_model(
     }
 }
 
-fn millis(ms: i64) -> u32 {
+pub(super) fn millis(ms: i64) -> u32 {
     u32::try_from(ms.max(0)).unwrap_or(u32::MAX)
-}
-
-/// Sets for each stage attempt the median time between the end of a task and the launch of its next one in
-/// the same slot. With launches and ends of an executor each in order, the n-th launch took the slot of the
-/// end that is as many before it as there are slots; a slot that was free before the stage was ready says
-/// nothing.
-fn set_gaps(context: &Context<'_>, stages: &mut [StageModel]) {
-    let run = context.run;
-    let mut by_executor: BTreeMap<u32, Vec<(i64, i64, u32)>> = BTreeMap::new();
-    for (n, stage) in stages.iter().enumerate() {
-        let executor = run.stages[n].tasks.column_or(TaskColumn::Executor, -1);
-        let at = submitted(&run.stages[n], context.start_ms);
-        let rows = task_order(&run.stages[n]);
-        for ((task, launch), row) in stage.tasks.iter().zip(stage.launches_ms.iter()).zip(rows) {
-            let start = at + i64::from(*launch);
-            if let Ok(executor) = u32::try_from(executor[row]) {
-                let spans = by_executor.entry(executor).or_default();
-                spans.push((start, start + i64::from(task.hold_ms), n as u32));
-            }
-        }
-    }
-    let mut gaps: Vec<Vec<u32>> = vec![Vec::new(); stages.len()];
-    for (executor, mut spans) in by_executor {
-        let name = run.strings.text(executor);
-        let Some(cores) = run.executors.iter().find(|one| one.id == name).and_then(|one| one.cores) else {
-            continue;
-        };
-        spans.sort_unstable();
-        let mut ends: Vec<i64> = spans.iter().map(|span| span.1).collect();
-        ends.sort_unstable();
-        let cpus = context.stages.get(spans[0].2 as usize).map_or(1.0, |digest| digest.task_cpus);
-        let slots = (f64::from(cores) / cpus).floor().max(1.0) as usize;
-        for ((start, _, stage), end) in spans.iter().skip(slots).zip(&ends) {
-            let stage = *stage as usize;
-            if *end >= submitted(&run.stages[stage], i64::MAX) {
-                gaps[stage].push(millis(start - end));
-            }
-        }
-    }
-    for (stage, mut gaps) in stages.iter_mut().zip(gaps) {
-        if !gaps.is_empty() {
-            let middle = gaps.len() / 2;
-            stage.gap_ms = *gaps.select_nth_unstable(middle).1;
-        }
-    }
 }

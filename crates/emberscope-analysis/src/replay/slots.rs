@@ -1,0 +1,106 @@
+//! Slots as they were used: when some were free, and how long one was between two tasks.
+
+use super::model::{StageModel, millis, submitted};
+use crate::context::Context;
+use crate::stage_view::task_order;
+use emberscope_log::columns::TaskColumn;
+use std::collections::BTreeMap;
+
+/// Launches after a stage's submission among which the one that took the last free slot is looked for.
+const LAUNCHES_LOOKED_AT: usize = 1024;
+
+/// How many tasks ran, and how many slots there were, at any time.
+pub(super) struct Load {
+    launches: Vec<i64>,
+    ends: Vec<i64>,
+    added: Vec<(i64, u32)>,
+    removed: Vec<(i64, u32)>,
+}
+
+impl Load {
+    pub(super) fn of(context: &Context<'_>) -> Self {
+        let run = context.run;
+        let (mut launches, mut ends) = (Vec::new(), Vec::new());
+        for stage in &run.stages {
+            stage.tasks.for_each(TaskColumn::LaunchTime, |_, at| launches.push(at));
+            stage.tasks.for_each(TaskColumn::FinishTime, |_, at| ends.push(at));
+        }
+        launches.sort_unstable();
+        ends.sort_unstable();
+        let (mut added, mut removed) = (Vec::new(), Vec::new());
+        for executor in &run.executors {
+            if let (Some((from, to)), Some(cores)) = (executor.lifetime(context.end_ms), executor.cores) {
+                added.push((from, cores));
+                removed.push((to, cores));
+            }
+        }
+        Load { launches, ends, added, removed }
+    }
+
+    /// For how long from `at` on, until `first`, a task could have been launched: then others took the slots.
+    pub(super) fn free_ms(&self, at: i64, first: i64) -> i64 {
+        if first <= at || !self.has_free_slot(at) {
+            return 0;
+        }
+        let from = self.launches.partition_point(|launch| *launch < at);
+        let until = self.launches.partition_point(|launch| *launch < first);
+        let launches = self.launches[from..until].iter().take(LAUNCHES_LOOKED_AT);
+        let taken = launches.copied().find(|launch| !self.has_free_slot(launch + 1));
+        taken.unwrap_or(first) - at
+    }
+
+    /// Whether a task could have been launched at once.
+    pub(super) fn has_free_slot(&self, at: i64) -> bool {
+        let running = self.launches.partition_point(|launch| *launch < at) as i64
+            - self.ends.partition_point(|end| *end <= at) as i64;
+        let sum = |changes: &[(i64, u32)]| -> i64 {
+            changes.iter().filter(|(time, _)| *time <= at).map(|(_, cores)| i64::from(*cores)).sum()
+        };
+        running < sum(&self.added) - sum(&self.removed)
+    }
+}
+
+/// Sets for each stage attempt the median time between the end of a task and the launch of its next one in
+/// the same slot. With launches and ends of an executor each in order, the n-th launch took the slot of the
+/// end that is as many before it as there are slots; a slot that was free before the stage was ready says
+/// nothing.
+pub(super) fn set_gaps(context: &Context<'_>, stages: &mut [StageModel]) {
+    let run = context.run;
+    let mut by_executor: BTreeMap<u32, Vec<(i64, i64, u32)>> = BTreeMap::new();
+    for (n, stage) in stages.iter().enumerate() {
+        let executor = run.stages[n].tasks.column_or(TaskColumn::Executor, -1);
+        let at = submitted(&run.stages[n], context.start_ms);
+        let rows = task_order(&run.stages[n]);
+        for ((task, launch), row) in stage.tasks.iter().zip(stage.launches_ms.iter()).zip(rows) {
+            let start = at + i64::from(*launch);
+            if let Ok(executor) = u32::try_from(executor[row]) {
+                let spans = by_executor.entry(executor).or_default();
+                spans.push((start, start + i64::from(task.hold_ms), n as u32));
+            }
+        }
+    }
+    let mut gaps: Vec<Vec<u32>> = vec![Vec::new(); stages.len()];
+    for (executor, mut spans) in by_executor {
+        let name = run.strings.text(executor);
+        let Some(cores) = run.executors.iter().find(|one| one.id == name).and_then(|one| one.cores) else {
+            continue;
+        };
+        spans.sort_unstable();
+        let mut ends: Vec<i64> = spans.iter().map(|span| span.1).collect();
+        ends.sort_unstable();
+        let cpus = context.stages.get(spans[0].2 as usize).map_or(1.0, |digest| digest.task_cpus);
+        let slots = (f64::from(cores) / cpus).floor().max(1.0) as usize;
+        for ((start, _, stage), end) in spans.iter().skip(slots).zip(&ends) {
+            let stage = *stage as usize;
+            if *end >= submitted(&run.stages[stage], i64::MAX) {
+                gaps[stage].push(millis(start - end));
+            }
+        }
+    }
+    for (stage, mut gaps) in stages.iter_mut().zip(gaps) {
+        if !gaps.is_empty() {
+            let middle = gaps.len() / 2;
+            stage.gap_ms = *gaps.select_nth_unstable(middle).1;
+        }
+    }
+}
