@@ -149,13 +149,16 @@ impl RowFacts {
                 last_finish = last_finish.max(finish);
                 let Some(finish) = finish else { continue };
                 facts.reversed += u64::from(launch.is_some_and(|launch| finish < launch));
-                if let (Some(launch), Some(run)) = (launch, present(runs[row])) {
-                    let mut delay = finish - launch - run;
-                    delay -= present(deserializations[row]).unwrap_or(0);
-                    delay -= present(serializations[row]).unwrap_or(0);
-                    delay -= present(results[row]).map_or(0, |started| (finish - started).max(0));
-                    facts.negative_delays += u64::from(delay < 0);
+                let delay = Parts {
+                    launch,
+                    finish: Some(finish),
+                    run: present(runs[row]),
+                    deserialization: present(deserializations[row]),
+                    serialization: present(serializations[row]),
+                    result: present(results[row]),
                 }
+                .scheduler_delay();
+                facts.negative_delays += u64::from(delay.is_some_and(|delay| delay < 0));
             }
         }
         facts.ended = scratch.indexes.len();
@@ -272,25 +275,44 @@ pub fn scheduler_delays(stage: &StageAttempt) -> Vec<Option<i64>> {
     stage.tasks.chunks().flat_map(chunk_scheduler_delays).collect()
 }
 
-/// Scheduler delay of every attempt of a chunk, before clamping: finish - launch - deserialize - run -
-/// result serialization - result fetch. `None` for attempts that did not finish or have no metrics.
+/// Scheduler delay of every attempt of a chunk, before clamping; `None` for attempts that did not finish or have no metrics.
 pub fn chunk_scheduler_delays(chunk: TaskChunk<'_>) -> Vec<Option<i64>> {
     let launch = chunk.column(TaskColumn::LaunchTime);
-    let run = chunk.column(TaskColumn::ExecutorRunTime);
     let finish = chunk.column(TaskColumn::FinishTime);
-    let mut delays: Vec<Option<i64>> =
-        (0..chunk.rows()).map(|row| Some(finish[row]? - launch[row]? - run[row]?)).collect();
-    for column in [TaskColumn::ExecutorDeserializeTime, TaskColumn::ResultSerializationTime] {
-        chunk.for_each(column, |row, value| {
-            if let Some(delay) = &mut delays[row] {
-                *delay -= value;
-            }
-        });
+    let run = chunk.column(TaskColumn::ExecutorRunTime);
+    let deserialization = chunk.column(TaskColumn::ExecutorDeserializeTime);
+    let serialization = chunk.column(TaskColumn::ResultSerializationTime);
+    let result = chunk.column(TaskColumn::GettingResultTime);
+    let parts = |row: usize| Parts {
+        launch: launch[row],
+        finish: finish[row],
+        run: run[row],
+        deserialization: deserialization[row],
+        serialization: serialization[row],
+        result: result[row],
+    };
+    (0..chunk.rows()).map(|row| parts(row).scheduler_delay()).collect()
+}
+
+/// What the log has of a task attempt's time, milliseconds; `result` is when its fetch began.
+#[derive(Clone, Copy, Debug)]
+struct Parts {
+    launch: Option<i64>,
+    finish: Option<i64>,
+    run: Option<i64>,
+    deserialization: Option<i64>,
+    serialization: Option<i64>,
+    result: Option<i64>,
+}
+
+impl Parts {
+    /// Finish - launch - deserialize - run - result serialization - result fetch (`AppStatusUtils`), before
+    /// clamping. `None` for an attempt that did not finish or has no metrics.
+    #[inline]
+    fn scheduler_delay(self) -> Option<i64> {
+        let finish = self.finish?;
+        let fetch = self.result.map_or(0, |started| (finish - started).max(0));
+        let worked = self.run? + self.deserialization.unwrap_or(0) + self.serialization.unwrap_or(0);
+        Some(finish - self.launch? - worked - fetch)
     }
-    chunk.for_each(TaskColumn::GettingResultTime, |row, started| {
-        if let (Some(delay), Some(finish)) = (&mut delays[row], finish[row]) {
-            *delay -= (finish - started).max(0);
-        }
-    });
-    delays
 }

@@ -50,7 +50,10 @@ pub(crate) fn run(options: &DiagnoseOptions) -> anyhow::Result<Exit> {
                 let hint = "name one of them, or use `--format json` or `markdown`";
                 return Err(UsageError::new(message, hint).into());
             }
-            seen.place |= has_place(&run, options);
+            if !has_place(&run, options) {
+                return Ok(());
+            }
+            seen.place = true;
             let diagnosis = diagnose(&run, &what);
             seen.look_at(&diagnosis, options.fail_on);
             if let Some((format, output)) = &mut main {

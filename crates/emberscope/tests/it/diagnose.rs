@@ -187,6 +187,9 @@ fn mistakes_of_the_command_line_name_what_is_known() {
             assert!(shown.contains(part), "{args:?}: {part}: {shown}");
         }
     }
+    // What was not found is not followed by a result about something else.
+    let output = dir.run(&["diagnose", "app-1", "--stage", "7"]);
+    assert_eq!(text(&output.stdout), "");
     let shown = dir.show(&["diagnose", "app-1", "--thresholds", "good.toml", "--stage", "0.0"]);
     assert!(shown.starts_with("exit code: 0") && shown.contains("RUN.floor_share"), "{shown}");
 }
