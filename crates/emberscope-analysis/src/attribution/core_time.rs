@@ -1,127 +1,99 @@
 //! Core-time: what slots were held for, and why they were idle (decision 34).
 
-use super::parts::task_parts;
+use super::steps::{StageSteps, Step};
 use super::{Part, Sum};
 use crate::context::Context;
-use crate::stage_view::StageView;
-use emberscope_log::columns::TaskStatus;
-use std::collections::BTreeMap;
+use rustc_hash::FxHashMap;
 
 /// How much more than was offered tasks may seem to hold because clocks differ.
 const CLOCKS_DIFFER: f64 = 1.05;
 
-/// A change of the number of cores at a time.
+/// A change at a time.
 #[derive(Clone, Copy, Debug)]
 struct Change {
     at_ms: i64,
-    offered: i64,
-    /// Thousandths of a core that tasks hold.
-    held: i64,
-    /// Stage attempts that run, and those of them with tasks to launch, and those that never had enough.
-    running: i32,
-    pending: i32,
-    small: i32,
+    /// Cores that executors offer, or thousandths of a core that tasks hold, or stage attempts.
+    by: i32,
+    what: Counted,
 }
 
-/// Slot-held spans of one stage attempt: from, to, thousandths of a core.
-type Spans = Vec<(i64, i64, i64)>;
+/// What a change counts.
+#[derive(Clone, Copy, Debug)]
+enum Counted {
+    /// Cores offered.
+    Offered,
+    /// Thousandths of a core held.
+    Held,
+    /// Stage attempts that run.
+    Running,
+    /// Of them those with tasks to launch.
+    Pending,
+    /// Of them those that never had enough tasks.
+    Small,
+}
+
+/// Everything from the first change to a time, so that any span is a difference of two. Core-milliseconds
+/// are in thousandths.
+#[derive(Clone, Copy, Debug, Default)]
+struct Until {
+    at_ms: i64,
+    offered: i64,
+    held: i64,
+    idle_slot: usize,
+    offered_ms: i64,
+    held_millis: i64,
+    idle_millis: [i64; 5],
+}
+
+impl Until {
+    /// As it is at a later time before the next change.
+    fn at(&self, at_ms: i64) -> Until {
+        // A damaged log may hold times of any size.
+        let span = at_ms.saturating_sub(self.at_ms);
+        let add = |sum: &mut i64, cores: i64| *sum = sum.saturating_add(cores.saturating_mul(span));
+        let mut then = *self;
+        then.at_ms = at_ms;
+        add(&mut then.offered_ms, self.offered);
+        add(&mut then.held_millis, self.held);
+        add(&mut then.idle_millis[self.idle_slot], (self.offered * 1000 - self.held).max(0));
+        then
+    }
+}
+
+/// Parts in the order of [`Until::idle_millis`].
+const IDLE: [Part; 5] =
+    [Part::IdleStarting, Part::IdleNoStage, Part::IdlePending, Part::IdleTooFewTasks, Part::IdleTail];
 
 /// Core-time of a run, and of each stage attempt.
-pub(super) struct CoreTime {
+pub(super) struct CoreTime<'s> {
     /// What tasks of each stage attempt held their slots for.
     pub(super) by_stage: Vec<Sum>,
-    /// Attempts whose parts were cut.
-    pub(super) clamped: u64,
-    changes: Vec<Change>,
-    spans: Vec<Spans>,
-    job_of_stage: Vec<Option<u32>>,
-    first_launch_ms: i64,
+    steps: &'s [StageSteps],
+    millicores: Vec<i64>,
+    /// One entry for every time at which anything changed.
+    until: Vec<Until>,
+    stages_of_job: FxHashMap<u32, Vec<usize>>,
     has_executors: bool,
 }
 
-impl CoreTime {
-    pub(super) fn of(context: &Context<'_>) -> Self {
-        let run = context.run;
-        let lags = &context.occupancy.result_lag_ms;
-        let removed: BTreeMap<&str, i64> =
-            run.executors.iter().filter_map(|one| Some((one.id.as_str(), one.removed_ms?))).collect();
-        let decoded = crate::parallel::map(&run.stages, |n, stage| {
-            let digest = &context.stages[n];
-            let view = StageView::times_of(stage, digest, context.end_ms);
-            let millicores = (digest.task_cpus * 1000.0).round() as i64;
-            let mut sum = Sum::default();
-            let mut spans: Spans = Vec::with_capacity(view.tasks.len());
-            let mut clamped = 0;
-            for task in &view.tasks {
-                if task.status == TaskStatus::Running {
-                    // It ended with its executor at the latest.
-                    let end = removed.get(context.text(task.executor)).copied().unwrap_or(task.finish_ms);
-                    let end = end.clamp(task.launch_ms, task.finish_ms);
-                    spans.push((task.launch_ms, end, millicores));
-                    sum.add(Part::Unfinished, end - task.launch_ms);
-                    continue;
-                }
-                let parts = task_parts(task);
-                clamped += u64::from(parts.is_clamped);
-                let lag = lags.get(context.text(task.executor)).copied().unwrap_or(0);
-                let worked = (task.deserialize_ms + task.run_ms).min(task.duration_ms());
-                let held = (task.duration_ms() - task.getting_result_ms - lag).max(worked);
-                spans.push((task.launch_ms, task.launch_ms + held, millicores));
-                if task.is_useful {
-                    sum.add_all(&parts.first(held));
-                } else {
-                    sum.add(Part::LostWork, held);
-                }
+impl<'s> CoreTime<'s> {
+    pub(super) fn of(context: &Context<'_>, steps: &'s [StageSteps]) -> Self {
+        let millicores: Vec<i64> =
+            context.stages.iter().map(|digest| (digest.task_cpus * 1000.0).round() as i64).collect();
+        let mut stages_of_job: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
+        for digest in &context.stages {
+            if let Some(job) = digest.job_id {
+                stages_of_job.entry(job).or_default().push(digest.position);
             }
-            (scaled(&sum, millicores), spans, clamped)
-        });
-        let mut totals = CoreTime {
-            by_stage: Vec::with_capacity(decoded.len()),
-            clamped: 0,
-            changes: Vec::new(),
-            spans: Vec::with_capacity(decoded.len()),
-            job_of_stage: context.stages.iter().map(|digest| digest.job_id).collect(),
-            first_launch_ms: context
-                .stages
-                .iter()
-                .filter_map(|digest| Some(digest.running?.0))
-                .min()
-                .unwrap_or(i64::MAX),
+        }
+        CoreTime {
+            by_stage: steps.iter().zip(&millicores).map(|(one, cores)| scaled(&one.held, *cores)).collect(),
+            until: until(context, changes(context, steps, &millicores)),
+            steps,
+            millicores,
+            stages_of_job,
             has_executors: context.allocated_core_ms.is_some(),
-        };
-        for (sum, spans, clamped) in decoded {
-            totals.by_stage.push(sum);
-            totals.spans.push(spans);
-            totals.clamped += clamped;
         }
-        totals.note_changes(context);
-        totals
-    }
-
-    fn note_changes(&mut self, context: &Context<'_>) {
-        let none = Change { at_ms: 0, offered: 0, held: 0, running: 0, pending: 0, small: 0 };
-        let mut changes = Vec::new();
-        for executor in &context.run.executors {
-            if let (Some((from, to)), Some(cores)) = (executor.lifetime(context.end_ms), executor.cores) {
-                changes.push(Change { at_ms: from, offered: i64::from(cores), ..none });
-                changes.push(Change { at_ms: to, offered: -i64::from(cores), ..none });
-            }
-        }
-        for (n, digest) in context.stages.iter().enumerate() {
-            for (from, to, millicores) in &self.spans[n] {
-                changes.push(Change { at_ms: *from, held: *millicores, ..none });
-                changes.push(Change { at_ms: *to, held: -*millicores, ..none });
-            }
-            let Some((from, to)) = digest.running else { continue };
-            let last_launch = self.spans[n].iter().map(|span| span.0).max().unwrap_or(from);
-            let cores = context.available_core_ms(from, to).unwrap_or(0) as f64 / (to - from).max(1) as f64;
-            let small = i32::from((digest.attempts as f64) * digest.task_cpus < cores);
-            changes.push(Change { at_ms: from, running: 1, pending: 1, small, ..none });
-            changes.push(Change { at_ms: last_launch, pending: -1, ..none });
-            changes.push(Change { at_ms: to, running: -1, small: -small, ..none });
-        }
-        changes.sort_unstable_by_key(|change| change.at_ms);
-        self.changes = changes;
     }
 
     /// Of the run: what tasks held, and why the rest was idle. Adds up to what executors offered; where
@@ -137,18 +109,16 @@ impl CoreTime {
     }
 
     /// Of what some jobs did between two times: their own tasks, those of others, and idle slots.
-    pub(super) fn scope(&self, start_ms: i64, end_ms: i64, is_own: &dyn Fn(u32) -> bool) -> Sum {
+    pub(super) fn scope(&self, start_ms: i64, end_ms: i64, jobs: &[u32]) -> Sum {
         let mut sum = Sum::default();
-        let mut others = 0i64;
-        for (n, spans) in self.spans.iter().enumerate() {
-            let inside = |span: &(i64, i64, i64)| (span.1.min(end_ms) - span.0.max(start_ms)).max(0) * span.2;
-            if self.job_of_stage[n].is_some_and(is_own) {
-                sum.add_all(&self.by_stage[n]);
-            } else {
-                others += spans.iter().map(inside).sum::<i64>();
-            }
+        let mut own_millis = 0i64;
+        for n in jobs.iter().filter_map(|job| self.stages_of_job.get(job)).flatten() {
+            sum.add_all(&self.by_stage[*n]);
+            let inside = |step: &Step| (step.free_ms.min(end_ms) - step.launch_ms.max(start_ms)).max(0);
+            own_millis += self.steps[*n].steps.iter().map(inside).sum::<i64>() * self.millicores[*n];
         }
-        sum.add(Part::OtherWork, others / 1000);
+        let (from, to) = (self.until_ms(start_ms), self.until_ms(end_ms));
+        sum.add(Part::OtherWork, (to.held_millis - from.held_millis - own_millis).max(0) / 1000);
         if self.has_executors {
             let held = sum.total_ms();
             self.close(&mut sum, held, start_ms, end_ms);
@@ -160,9 +130,14 @@ impl CoreTime {
     /// differ, so that slots may seem to be held for a little longer than they were there. Where tasks held
     /// far more than the log says was offered, it is the log that is wrong, and what was held stands.
     fn close(&self, sum: &mut Sum, held_ms: i64, start_ms: i64, end_ms: i64) {
-        let (idle, offered_ms) = self.idle(start_ms, end_ms);
-        sum.add_all(&idle);
-        let mut excess = held_ms + idle.total_ms() - offered_ms;
+        let (from, to) = (self.until_ms(start_ms), self.until_ms(end_ms));
+        let offered_ms = to.offered_ms - from.offered_ms;
+        let mut excess = held_ms - offered_ms;
+        for (n, part) in IDLE.into_iter().enumerate() {
+            let idle = (to.idle_millis[n] - from.idle_millis[n]) / 1000;
+            sum.add(part, idle);
+            excess += idle;
+        }
         let idle_parts =
             [Part::IdleNoStage, Part::IdlePending, Part::IdleTail, Part::IdleTooFewTasks, Part::IdleStarting];
         let may_cut_work = held_ms as f64 <= offered_ms as f64 * CLOCKS_DIFFER;
@@ -178,52 +153,70 @@ impl CoreTime {
         }
     }
 
-    fn idle(&self, start_ms: i64, end_ms: i64) -> (Sum, i64) {
-        let mut sum = Sum::default();
-        let (mut offered, mut held) = (0i64, 0i64);
-        let (mut running, mut pending, mut small) = (0i32, 0i32, 0i32);
-        let mut offered_ms = 0;
-        let mut idle_millis = [0i64; 5];
-        let mut last = i64::MIN;
-        for change in self.changes.iter().chain(std::iter::once(&Change {
-            at_ms: end_ms,
-            offered: 0,
-            held: 0,
-            running: 0,
-            pending: 0,
-            small: 0,
-        })) {
-            let (from, to) = (last.max(start_ms), change.at_ms.min(end_ms));
-            if to > from {
-                offered_ms += offered * (to - from);
-                let free = (offered * 1000 - held).max(0) * (to - from);
-                let slot = if running == 0 && to <= self.first_launch_ms {
-                    0
-                } else if running == 0 {
-                    1
-                } else if pending > 0 {
-                    2
-                } else if small == running {
-                    3
-                } else {
-                    4
-                };
-                idle_millis[slot] += free;
-            }
-            last = change.at_ms;
-            offered += change.offered;
-            held += change.held;
-            running += change.running;
-            pending += change.pending;
-            small += change.small;
-        }
-        let parts =
-            [Part::IdleStarting, Part::IdleNoStage, Part::IdlePending, Part::IdleTooFewTasks, Part::IdleTail];
-        for (part, millis) in parts.into_iter().zip(idle_millis) {
-            sum.add(part, millis / 1000);
-        }
-        (sum, offered_ms)
+    fn until_ms(&self, at_ms: i64) -> Until {
+        let n = self.until.partition_point(|until| until.at_ms <= at_ms);
+        n.checked_sub(1).map_or_else(Until::default, |last| self.until[last].at(at_ms))
     }
+}
+
+fn changes(context: &Context<'_>, steps: &[StageSteps], millicores: &[i64]) -> Vec<Change> {
+    use Counted as C;
+    let tasks: usize = steps.iter().map(|one| one.steps.len()).sum();
+    let mut changes = Vec::with_capacity(2 * tasks + 5 * steps.len() + 2 * context.run.executors.len());
+    let mut span = |from: i64, to: i64, by: i64, what: Counted| {
+        let by = i32::try_from(by).unwrap_or(i32::MAX);
+        changes.push(Change { at_ms: from, by, what });
+        changes.push(Change { at_ms: to, by: -by, what });
+    };
+    for executor in &context.run.executors {
+        if let (Some((from, to)), Some(cores)) = (executor.lifetime(context.end_ms), executor.cores) {
+            span(from, to, i64::from(cores), C::Offered);
+        }
+    }
+    for ((digest, of_stage), millicores) in context.stages.iter().zip(steps).zip(millicores) {
+        of_stage.steps.iter().for_each(|step| span(step.launch_ms, step.free_ms, *millicores, C::Held));
+        let Some((from, to)) = digest.running else { continue };
+        let last_launch = of_stage.steps.iter().map(|step| step.launch_ms).max().unwrap_or(from);
+        let cores = context.available_core_ms(from, to).unwrap_or(0) as f64 / (to - from).max(1) as f64;
+        let is_small = (digest.attempts as f64) * digest.task_cpus < cores;
+        span(from, to, 1, C::Running);
+        span(from, last_launch, 1, C::Pending);
+        span(from, to, i64::from(is_small), C::Small);
+    }
+    changes.sort_unstable_by_key(|change| change.at_ms);
+    changes
+}
+
+/// Adds changes up, one entry for each time.
+fn until(context: &Context<'_>, changes: Vec<Change>) -> Vec<Until> {
+    let first_launch_ms =
+        context.stages.iter().filter_map(|digest| Some(digest.running?.0)).min().unwrap_or(i64::MAX);
+    let (mut running, mut pending, mut small) = (0i32, 0i32, 0i32);
+    let mut all: Vec<Until> = Vec::new();
+    let mut now = Until::default();
+    for together in changes.chunk_by(|a, b| a.at_ms == b.at_ms) {
+        now = now.at(together[0].at_ms);
+        for change in together {
+            match change.what {
+                Counted::Offered => now.offered += i64::from(change.by),
+                Counted::Held => now.held += i64::from(change.by),
+                Counted::Running => running += change.by,
+                Counted::Pending => pending += change.by,
+                Counted::Small => small += change.by,
+            }
+        }
+        now.idle_slot = if running == 0 {
+            usize::from(now.at_ms >= first_launch_ms)
+        } else if pending > 0 {
+            2
+        } else if small == running {
+            3
+        } else {
+            4
+        };
+        all.push(now);
+    }
+    all
 }
 
 /// Slot time times cores.

@@ -4,6 +4,7 @@
 
 mod core_time;
 mod parts;
+mod steps;
 mod walk;
 
 pub use parts::{TaskParts, task_parts};
@@ -204,95 +205,102 @@ const SCOPES: usize = 50;
 
 /// Attributes the time of a run.
 pub fn attribute(context: &Context<'_>, model_error: ModelError) -> Attribution {
-    let totals = core_time::CoreTime::of(context);
-    let walker = Walker::of(context);
+    let steps = steps::steps(context);
+    let totals = core_time::CoreTime::of(context, &steps);
+    let walker = Walker::of(context, &steps);
+    let scopes = |mut spans: Vec<Span>| {
+        spans.sort_by(|a, b| {
+            (b.end_ms - b.start_ms).cmp(&(a.end_ms - a.start_ms)).then(a.order.cmp(&b.order))
+        });
+        spans.truncate(SCOPES);
+        crate::parallel::map(&spans, |_, span| ScopeAttribution {
+            id: span.id.clone(),
+            wall: walker.scope(span.start_ms, span.end_ms, &|job| span.jobs.binary_search(&job).is_ok()),
+            core: totals.scope(span.start_ms, span.end_ms, &span.jobs),
+        })
+    };
     Attribution {
         wall: walker.run(),
         core: totals.run(context.start_ms, context.end_ms),
         model_error,
-        clamped: totals.clamped,
-        sql: sql(context, &walker, &totals),
-        groups: groups(context, &walker, &totals),
+        clamped: steps.iter().map(|stage| stage.clamped).sum(),
+        sql: scopes(queries(context)),
+        groups: scopes(groups(context)),
         stages: stages(context, &walker, &totals),
     }
 }
 
-fn sql(
-    context: &Context<'_>,
-    walker: &Walker<'_, '_>,
-    totals: &core_time::CoreTime,
-) -> Vec<ScopeAttribution> {
-    let run = context.run;
-    let mut spans: Vec<(u64, i64, i64)> = run
-        .sql_executions
-        .iter()
-        .filter(|execution| execution.is_root())
-        .filter_map(|execution| {
-            let start = execution.start_ms?;
-            Some((execution.id, start, execution.end_ms.unwrap_or(context.end_ms).max(start)))
-        })
-        .collect();
-    spans.sort_by_key(|(id, start, end)| (start - end, *id));
-    spans.truncate(SCOPES);
-    let root = |id: u64| run.sql_execution(id).and_then(|execution| execution.root_id).unwrap_or(id);
-    crate::parallel::map(&spans, |_, (id, start, end)| {
-        let (id, start, end) = (*id, *start, *end);
-        let is_own = |job: u32| {
-            run.job(job).and_then(|job| job.sql_execution_id).is_some_and(|execution| root(execution) == id)
-        };
-        ScopeAttribution {
-            id: id.to_string(),
-            wall: walker.scope(start, end, &is_own),
-            core: totals.scope(start, end, &is_own),
-        }
-    })
+/// A query or job group.
+struct Span {
+    id: String,
+    /// Among spans of equal length.
+    order: u64,
+    start_ms: i64,
+    end_ms: i64,
+    /// Its jobs, by id.
+    jobs: Vec<u32>,
 }
 
-fn groups(
-    context: &Context<'_>,
-    walker: &Walker<'_, '_>,
-    totals: &core_time::CoreTime,
-) -> Vec<ScopeAttribution> {
-    let mut spans: BTreeMap<&str, (i64, i64)> = BTreeMap::new();
-    for job in &context.run.jobs {
-        if let (Some(group), Some(start)) = (job.group.as_deref(), job.start_ms) {
-            let end = job.end_ms.unwrap_or(context.end_ms).max(start);
-            let span = spans.entry(group).or_insert((start, end));
-            *span = (span.0.min(start), span.1.max(end));
+fn queries(context: &Context<'_>) -> Vec<Span> {
+    let run = context.run;
+    let root = |id: u64| run.sql_execution(id).and_then(|execution| execution.root_id).unwrap_or(id);
+    let mut jobs: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+    for job in &run.jobs {
+        if let Some(id) = job.sql_execution_id {
+            jobs.entry(root(id)).or_default().push(job.id);
         }
     }
-    let mut spans: Vec<(&str, (i64, i64))> = spans.into_iter().collect();
-    spans.sort_by_key(|(name, (start, end))| (start - end, *name));
-    spans.truncate(SCOPES);
-    spans
-        .into_iter()
-        .map(|(name, (start, end))| {
-            let is_own =
-                |job: u32| context.run.job(job).is_some_and(|job| job.group.as_deref() == Some(name));
-            ScopeAttribution {
-                id: name.to_owned(),
-                wall: walker.scope(start, end, &is_own),
-                core: totals.scope(start, end, &is_own),
-            }
+    let roots = run.sql_executions.iter().filter(|execution| execution.is_root());
+    roots
+        .filter_map(|execution| {
+            let start_ms = execution.start_ms?;
+            Some(Span {
+                id: execution.id.to_string(),
+                order: execution.id,
+                start_ms,
+                end_ms: execution.end_ms.unwrap_or(context.end_ms).max(start_ms),
+                jobs: jobs.remove(&execution.id).unwrap_or_default(),
+            })
         })
         .collect()
+}
+
+fn groups(context: &Context<'_>) -> Vec<Span> {
+    let mut spans: BTreeMap<&str, Span> = BTreeMap::new();
+    for job in &context.run.jobs {
+        if let (Some(group), Some(start_ms)) = (job.group.as_deref(), job.start_ms) {
+            let end_ms = job.end_ms.unwrap_or(context.end_ms).max(start_ms);
+            let span = spans.entry(group).or_insert_with(|| Span {
+                id: group.to_owned(),
+                order: 0,
+                start_ms,
+                end_ms,
+                jobs: Vec::new(),
+            });
+            span.start_ms = span.start_ms.min(start_ms);
+            span.end_ms = span.end_ms.max(end_ms);
+        }
+    }
+    for job in &context.run.jobs {
+        if let Some(span) = job.group.as_deref().and_then(|group| spans.get_mut(group)) {
+            span.jobs.push(job.id);
+        }
+    }
+    spans.into_values().enumerate().map(|(n, span)| Span { order: n as u64, ..span }).collect()
 }
 
 fn stages(
     context: &Context<'_>,
     walker: &Walker<'_, '_>,
-    totals: &core_time::CoreTime,
+    totals: &core_time::CoreTime<'_>,
 ) -> Vec<ScopeAttribution> {
     let mut longest: Vec<usize> =
         (0..context.stages.len()).filter(|n| context.stages[*n].running.is_some()).collect();
     longest.sort_by_key(|n| (-context.stages[*n].running_ms(), *n));
     longest.truncate(SCOPES);
-    crate::parallel::map(&longest, |_, n| {
-        let n = *n;
-        ScopeAttribution {
-            id: format!("{}.{}", context.stages[n].id, context.stages[n].attempt),
-            wall: walker.stage(n),
-            core: totals.by_stage[n],
-        }
+    crate::parallel::map(&longest, |_, n| ScopeAttribution {
+        id: format!("{}.{}", context.stages[*n].id, context.stages[*n].attempt),
+        wall: walker.stage(*n),
+        core: totals.by_stage[*n],
     })
 }

@@ -1,6 +1,5 @@
 //! What a task attempt spent its time with (decision 33).
 
-use super::{Part, Sum};
 use crate::stage_view::Task;
 
 /// Parts of launch to finish, which they add up to.
@@ -53,29 +52,4 @@ pub fn task_parts(task: &Task) -> TaskParts {
     parts.other_ms = left;
     parts.is_clamped = wanted > rest - parts.result_ms;
     parts
-}
-
-impl TaskParts {
-    /// The parts of the first `ms` milliseconds, as they follow each other.
-    pub(super) fn first(&self, ms: i64) -> Sum {
-        let mut sum = Sum::default();
-        let mut left = ms;
-        let pieces = [
-            (Part::Deserialize, self.deserialize_ms),
-            (Part::FetchWait, self.fetch_wait_ms),
-            (Part::Gc, self.gc_ms),
-            (Part::Cpu, self.cpu_ms),
-            (Part::ShuffleWrite, self.shuffle_write_ms),
-            (Part::Other, self.other_ms),
-            (Part::ResultHandling, self.result_ms),
-        ];
-        for (part, ms) in pieces {
-            let taken = ms.min(left);
-            sum.add(part, taken);
-            left -= taken;
-        }
-        // A span longer than the attempt, which only a wrong caller asks for, still adds up.
-        sum.add(Part::Other, left.max(0));
-        sum
-    }
 }

@@ -1,27 +1,13 @@
 //! Wall time: one backward walk from the end, each step naming what the run waited for (decision 32).
 
-use super::parts::{TaskParts, task_parts};
+use super::steps::{StageSteps, Step};
 use super::{Part, Sum};
 use crate::context::Context;
-use crate::stage_view::StageView;
-use emberscope_log::columns::TaskStatus;
 use emberscope_model::intervals::merged;
 use rustc_hash::FxHashMap;
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// A finished attempt on an executor: when its slot was free, stage attempt, number in task order.
 type Freed = (i64, u32, u32);
-
-/// What the walk must know of an attempt.
-#[derive(Clone, Copy, Debug)]
-struct Step {
-    launch_ms: i64,
-    finish_ms: i64,
-    executor: u32,
-    /// What all of it is, where it is not split.
-    whole: Option<Part>,
-    parts: TaskParts,
-}
 
 /// A job's span.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +37,7 @@ pub(super) struct Walker<'c, 'r> {
     freed: FxHashMap<u32, Vec<Freed>>,
     added_ms: FxHashMap<u32, i64>,
     stages_of_job: FxHashMap<u32, Vec<usize>>,
-    steps: Mutex<FxHashMap<usize, Arc<Vec<Step>>>>,
+    steps: &'c [StageSteps],
     first_job_ms: i64,
     last_job_ms: i64,
     /// When any query ran.
@@ -66,7 +52,7 @@ struct Limits<'l> {
 }
 
 impl<'c, 'r> Walker<'c, 'r> {
-    pub(super) fn of(context: &'c Context<'r>) -> Self {
+    pub(super) fn of(context: &'c Context<'r>, steps: &'c [StageSteps]) -> Self {
         let run = context.run;
         let mut jobs: Vec<Span> = run
             .jobs
@@ -96,10 +82,10 @@ impl<'c, 'r> Walker<'c, 'r> {
             first_job_ms: jobs.iter().map(|span| span.start_ms).min().unwrap_or(i64::MAX),
             last_job_ms: jobs.iter().map(|span| span.end_ms).max().unwrap_or(i64::MIN),
             jobs,
-            freed: freed(context),
+            freed: freed(context, steps),
             added_ms: added.collect(),
             stages_of_job,
-            steps: Mutex::default(),
+            steps,
             queries: merged(run.sql_executions.iter().filter_map(|execution| {
                 Some((execution.start_ms?, execution.end_ms.unwrap_or(context.end_ms)))
             })),
@@ -208,11 +194,10 @@ impl<'c, 'r> Walker<'c, 'r> {
     }
 
     fn before_stage_end(&self, stage: usize, cursor: &mut i64, limits: &Limits<'_>, sum: &mut Sum) -> Place {
-        let steps = self.steps(stage);
-        let last = steps.iter().enumerate().filter(|(_, step)| step.finish_ms <= *cursor);
-        match last.max_by_key(|(n, step)| (step.finish_ms, *n)) {
-            Some((n, step)) => {
-                self.spend(sum, cursor, step.finish_ms, Part::ResultHandling, limits);
+        let steps = &self.steps[stage];
+        match steps.last_finished(*cursor) {
+            Some(n) => {
+                self.spend(sum, cursor, steps.steps[n].finish_ms, Part::ResultHandling, limits);
                 Place::Task(stage, n)
             }
             None => {
@@ -235,15 +220,15 @@ impl<'c, 'r> Walker<'c, 'r> {
         limits: &Limits<'_>,
         sum: &mut Sum,
     ) -> Place {
-        let step = self.steps(stage)[task];
+        let step = self.steps[stage].steps[task];
         let to = step.launch_ms.max(limits.start_ms).min(*cursor);
         let piece = *cursor - to;
         if let Some(part) = step.whole {
             sum.add(part, piece);
         } else {
-            let mut parts = step.parts.first(*cursor - step.launch_ms.min(*cursor));
+            let mut parts = step.first(*cursor - step.launch_ms.min(*cursor));
             // Cut off at the front where the scope begins within the attempt.
-            let before = step.parts.first(to - step.launch_ms.min(to));
+            let before = step.first(to - step.launch_ms.min(to));
             for (part, ms) in before.parts() {
                 parts.add(part, -ms);
             }
@@ -324,56 +309,17 @@ impl<'c, 'r> Walker<'c, 'r> {
             (None, None) => Place::Driver,
         }
     }
-
-    fn steps(&self, stage: usize) -> Arc<Vec<Step>> {
-        let mut kept = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(steps) = kept.get(&stage) {
-            return Arc::clone(steps);
-        }
-        let view = StageView::times_of(
-            &self.context.run.stages[stage],
-            &self.context.stages[stage],
-            self.context.end_ms,
-        );
-        let steps = view.tasks.iter().map(|task| Step {
-            launch_ms: task.launch_ms,
-            finish_ms: task.finish_ms,
-            executor: task.executor,
-            whole: match task.status {
-                TaskStatus::Running => Some(Part::Unfinished),
-                _ if !task.is_useful => Some(Part::LostWork),
-                _ => None,
-            },
-            parts: task_parts(task),
-        });
-        let steps = Arc::new(steps.collect::<Vec<Step>>());
-        if kept.len() >= 64 {
-            kept.clear();
-        }
-        kept.insert(stage, Arc::clone(&steps));
-        steps
-    }
 }
 
 /// When slots became free, by executor.
-fn freed(context: &Context<'_>) -> FxHashMap<u32, Vec<Freed>> {
-    use emberscope_log::columns::TaskColumn as C;
-    let run = context.run;
-    let lags = &context.occupancy.result_lag_ms;
+fn freed(context: &Context<'_>, steps: &[StageSteps]) -> FxHashMap<u32, Vec<Freed>> {
+    let has_end =
+        |step: &Step| step.whole != Some(Part::Unfinished) && !context.text(step.executor).is_empty();
     let mut freed: FxHashMap<u32, Vec<Freed>> = FxHashMap::default();
-    for (position, stage) in run.stages.iter().enumerate() {
-        let launch = stage.tasks.column_or(C::LaunchTime, 0);
-        let finish = stage.tasks.column(C::FinishTime);
-        let getting = stage.tasks.column(C::GettingResultTime);
-        let executor = stage.tasks.column(C::Executor);
-        for (n, row) in crate::stage_view::task_order(stage).into_iter().enumerate() {
-            let (Some(finish), Some(id)) = (finish[row], executor[row].and_then(|id| u32::try_from(id).ok()))
-            else {
-                continue;
-            };
-            let lag = lags.get(run.strings.text(id)).copied().unwrap_or(0);
-            let at = (getting[row].unwrap_or(finish).min(finish) - lag).max(launch[row] + 1);
-            freed.entry(id).or_default().push((at, position as u32, n as u32));
+    for (position, stage) in steps.iter().enumerate() {
+        for (n, step) in stage.steps.iter().enumerate().filter(|(_, step)| has_end(step)) {
+            let at = step.free_ms.max(step.launch_ms + 1);
+            freed.entry(step.executor).or_default().push((at, position as u32, n as u32));
         }
     }
     freed.values_mut().for_each(|slots| slots.sort_unstable());

@@ -19,7 +19,8 @@ pub use stage_ops::operators_of_stage;
 use emberscope_log::event::plan::{MetricKind, PlanTree};
 use emberscope_model::run::Run;
 use emberscope_model::sql::{NodeStages, SqlExecution, SqlMetric};
-use std::collections::BTreeMap;
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// What an operator does.
@@ -126,8 +127,12 @@ impl<'r> SqlView<'r> {
 /// Plans that are kept beside the one at hand: stages of one query are looked at together.
 const KEPT_PLANS: usize = 1024;
 
-/// Looked-at plans, oldest first: (execution, plan).
-type Kept<'r> = Vec<(u64, Option<Arc<SqlView<'r>>>)>;
+/// Looked-at plans by execution, and the executions, oldest first.
+#[derive(Debug, Default)]
+struct Kept<'r> {
+    plans: FxHashMap<u64, Option<Arc<SqlView<'r>>>>,
+    order: VecDeque<u64>,
+}
 
 /// The plans that were looked at last.
 #[derive(Debug, Default)]
@@ -138,15 +143,20 @@ pub(crate) struct PlanCache<'r> {
 impl<'r> PlanCache<'r> {
     pub(crate) fn get(&self, run: &'r Run, id: u64) -> Option<Arc<SqlView<'r>>> {
         let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, view)) = kept().iter().find(|(kept, _)| *kept == id) {
+        if let Some(view) = kept().plans.get(&id) {
             return view.clone();
         }
         let view = run.sql_execution(id).and_then(|execution| SqlView::of(run, execution)).map(Arc::new);
         let mut kept = kept();
-        if kept.len() >= KEPT_PLANS {
-            kept.remove(0);
+        if kept.order.len() >= KEPT_PLANS
+            && let Some(oldest) = kept.order.pop_front()
+        {
+            kept.plans.remove(&oldest);
         }
-        kept.push((id, view.clone()));
+        // Two threads may have looked at once.
+        if kept.plans.insert(id, view.clone()).is_none() {
+            kept.order.push_back(id);
+        }
         view
     }
 }
