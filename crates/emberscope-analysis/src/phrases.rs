@@ -1,6 +1,6 @@
 //! A finding in words, the same at every door: place, saving, change, evidence.
 
-use crate::attribution::{Part, Sum};
+use crate::attribution::{OperatorShare, OperatorSum, Part, Sum};
 use crate::detector::NotChecked;
 use crate::diagnosis::CleanCheck;
 use crate::finding::{Change, ChangeKind, Finding, SavingMethod, Savings, Scope};
@@ -156,6 +156,13 @@ pub fn main_parts(sum: &Sum, floor: f64, most: usize) -> (Vec<(Part, i64)>, i64)
     let kept = if parts.len() == kept + 1 { parts.len() } else { kept };
     let rest = parts.drain(kept..).map(|(_, ms)| ms).sum();
     (parts, rest)
+}
+
+/// What the operators of queries took, largest first: `scan 41 %`. Empty where nothing is known of them.
+pub fn operators(sum: &OperatorSum) -> Vec<String> {
+    let share_of = |part: &OperatorShare| part.ms as f64 / sum.total_ms.max(1) as f64;
+    let told = sum.parts.iter().filter(|part| share_of(part) >= 0.01);
+    told.map(|part| format!("{} {}", part.key.replace('_', " "), share(share_of(part)))).collect()
 }
 
 /// The evidence of a finding as people read it; what is not known is left out.

@@ -91,6 +91,15 @@ pub(crate) fn attribution(out: &mut String, diagnosis: &Diagnosis) {
     bars::explained(out, "wall", "Wall time", "what the run waited for, moment by moment", &sums.wall);
     bars::explained(out, "core", "Core-time", "what the cores of all executors were held for", &sums.core);
     out.push_str("</div>\n");
+    let operators = phrases::operators(&sums.operators);
+    if !operators.is_empty() {
+        let _ = writeln!(
+            out,
+            "<p class=\"sub\">Operators, of {} that tasks of queries ran: {}.</p>",
+            duration(sums.operators.total_ms),
+            escape::text(&operators.join(", "))
+        );
+    }
 }
 
 /// Findings: those to act on first, then the others.

@@ -3,10 +3,12 @@
 //! Sums are exact, in integer milliseconds. Percentages are made where they are shown.
 
 mod core_time;
+mod operators;
 mod parts;
 mod steps;
 mod walk;
 
+pub use operators::{OperatorShare, OperatorSum};
 pub use parts::{TaskParts, task_parts};
 
 use crate::context::Context;
@@ -179,6 +181,9 @@ pub struct ScopeAttribution {
     pub wall: Sum,
     /// Core-time over its own wall time; of a stage attempt, what its tasks held.
     pub core: Sum,
+    /// Of a query: run time of its tasks by class of operator; `None` where that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operators: Option<OperatorSum>,
 }
 
 /// Where the time of a run went.
@@ -192,6 +197,8 @@ pub struct Attribution {
     pub model_error: ModelError,
     /// Attempts whose parts exceeded their run time and were scaled.
     pub clamped: u64,
+    /// Run time of the tasks of the queries in `sql` by class of operator.
+    pub operators: OperatorSum,
     /// By root SQL execution, longest first.
     pub sql: Vec<ScopeAttribution>,
     /// By job group, longest first.
@@ -217,14 +224,17 @@ pub fn attribute(context: &Context<'_>, model_error: ModelError) -> Attribution 
             id: span.id.clone(),
             wall: walker.scope(span.start_ms, span.end_ms, &|job| span.jobs.binary_search(&job).is_ok()),
             core: totals.scope(span.start_ms, span.end_ms, &span.jobs),
+            operators: span.is_query.then(|| operators::operators(context, &span.jobs)).flatten(),
         })
     };
+    let sql = scopes(queries(context));
     Attribution {
+        operators: OperatorSum::all(sql.iter().filter_map(|query| query.operators.as_ref())),
         wall: walker.run(),
         core: totals.run(context.start_ms, context.end_ms),
         model_error,
         clamped: steps.iter().map(|stage| stage.clamped).sum(),
-        sql: scopes(queries(context)),
+        sql,
         groups: scopes(groups(context)),
         stages: stages(context, &walker, &totals),
     }
@@ -233,6 +243,7 @@ pub fn attribute(context: &Context<'_>, model_error: ModelError) -> Attribution 
 /// A query or job group.
 struct Span {
     id: String,
+    is_query: bool,
     /// Among spans of equal length.
     order: u64,
     start_ms: i64,
@@ -256,6 +267,7 @@ fn queries(context: &Context<'_>) -> Vec<Span> {
             let start_ms = execution.start_ms?;
             Some(Span {
                 id: execution.id.to_string(),
+                is_query: true,
                 order: execution.id,
                 start_ms,
                 end_ms: execution.end_ms.unwrap_or(context.end_ms).max(start_ms),
@@ -272,6 +284,7 @@ fn groups(context: &Context<'_>) -> Vec<Span> {
             let end_ms = job.end_ms.unwrap_or(context.end_ms).max(start_ms);
             let span = spans.entry(group).or_insert_with(|| Span {
                 id: group.to_owned(),
+                is_query: false,
                 order: 0,
                 start_ms,
                 end_ms,
@@ -302,5 +315,6 @@ fn stages(
         id: format!("{}.{}", context.stages[*n].id, context.stages[*n].attempt),
         wall: walker.stage(*n),
         core: totals.by_stage[*n],
+        operators: None,
     })
 }

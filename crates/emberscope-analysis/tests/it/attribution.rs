@@ -3,10 +3,12 @@
 use crate::made::{Made, START, every_log, is_broken, task};
 use emberscope_analysis::attribution::Part;
 use emberscope_analysis::diagnosis::{Options, diagnose};
+use emberscope_log::columns::TaskColumn;
 use serde_json::json;
 
 #[test]
 fn sums_are_exact_on_every_log() {
+    let mut told = 0;
     for (name, run) in every_log() {
         let diagnosis = diagnose(&run, &Options::default());
         let attribution = &diagnosis.attribution;
@@ -27,6 +29,17 @@ fn sums_are_exact_on_every_log() {
                 (execution.start_ms.unwrap(), execution.end_ms.or(run.application.end_ms).unwrap());
             assert_eq!(sql.wall.total_ms(), (end - start).max(0), "{name}: query {}", sql.id);
             assert!(!is_negative(&sql.wall) && !is_negative(&sql.core), "{name}: {sql:?}");
+            if let Some(operators) = &sql.operators {
+                let of_root = |id: u64| run.sql_execution(id).and_then(|one| one.root_id).unwrap_or(id);
+                let ran = |stage: &&emberscope_model::run::StageAttempt| {
+                    let job = stage.job_ids.first().and_then(|id| run.job(*id));
+                    job.and_then(|job| job.sql_execution_id).is_some_and(|id| of_root(id) == execution.id)
+                };
+                let run_ms: i64 = run.stages.iter().filter(ran).map(useful_run_ms).sum();
+                assert_eq!(operators.total_ms, run_ms, "{name}: query {}", sql.id);
+                assert!(operators.parts.iter().all(|part| part.ms > 0), "{name}: {operators:?}");
+                told += operators.parts.len();
+            }
         }
         for stage in &attribution.stages {
             assert!(!is_negative(&stage.wall) && !is_negative(&stage.core), "{name}: {stage:?}");
@@ -52,6 +65,16 @@ fn sums_are_exact_on_every_log() {
             core.join(", ")
         );
     }
+    assert!(told > 1000, "{told} classes of operators told");
+}
+
+/// Run time of the attempts that counted.
+fn useful_run_ms(stage: &emberscope_model::run::StageAttempt) -> i64 {
+    let mut sum = 0;
+    stage.tasks.for_each(TaskColumn::ExecutorRunTime, |row, ms| {
+        sum += if stage.tasks.useful().contains(row) { ms } else { 0 };
+    });
+    sum
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! A diagnosis made up by hand, with something of everything, and texts that mean harm.
 
-use emberscope_analysis::attribution::{Attribution, ModelError, Part, ScopeAttribution, Sum};
+use emberscope_analysis::attribution::{
+    Attribution, ModelError, OperatorShare, OperatorSum, Part, ScopeAttribution, Sum,
+};
 use emberscope_analysis::detector::NotChecked;
 use emberscope_analysis::diagnosis::{CleanCheck, Diagnosis, SCHEMA_VERSION};
 use emberscope_analysis::finding::{
@@ -243,11 +245,12 @@ pub(crate) fn diagnosis() -> Diagnosis {
             model_error: ModelError { pinned_ms: Some(0), free_ratio: Some(0.018) },
             clamped: 0,
             sql: vec![
-                ScopeAttribution { id: "4".to_owned(), wall, core },
+                ScopeAttribution { id: "4".to_owned(), wall, core, operators: Some(operators()) },
                 ScopeAttribution {
                     id: "2".to_owned(),
                     wall: sum(&[(Part::Cpu, 300_000), (Part::DriverPlanning, 230_000)]),
                     core: sum(&[(Part::Cpu, 9_000_000)]),
+                    operators: None,
                 },
             ],
             groups: Vec::new(),
@@ -255,7 +258,9 @@ pub(crate) fn diagnosis() -> Diagnosis {
                 id: "14.0".to_owned(),
                 wall: sum(&[(Part::Cpu, 120_000), (Part::Other, 1_300_000)]),
                 core,
+                operators: None,
             }],
+            operators: operators(),
         },
         findings,
         tuned_thresholds: vec!["SKEW.ratio".to_owned()],
@@ -274,5 +279,14 @@ pub(crate) fn diagnosis() -> Diagnosis {
             events: 412_887,
             ..Trust::default()
         },
+    }
+}
+
+/// What operators of queries took.
+fn operators() -> OperatorSum {
+    let parts = [("scan", 4_100_000), ("join", 3_900_000), ("no_operator", 2_000_000)];
+    OperatorSum {
+        total_ms: 10_000_000,
+        parts: parts.into_iter().map(|(key, ms)| OperatorShare { key, ms }).collect(),
     }
 }

@@ -113,10 +113,19 @@ fn attribution(diagnosis: &Diagnosis, width: usize, all: bool) -> Vec<Line> {
     let bars = if is_wide { 6 } else { (width - 56).min(30) };
     let wall = parts("Wall time", &sums.wall, bars, all);
     let core = parts("Core-time", &sums.core, bars, all);
-    match (wall.is_empty(), core.is_empty()) {
+    let mut lines = match (wall.is_empty(), core.is_empty()) {
         (false, false) => beside(wall, core, width.div_ceil(2) + 1, width),
         _ => [wall, core].concat(),
+    };
+    let operators = phrases::operators(&sums.operators);
+    if !operators.is_empty() {
+        lines.push(Line::default());
+        let start = Line::text(Tone::Strong, "Operators").and(Tone::Plain, "  ");
+        lines.extend(items(start, Tone::Plain, &operators, width));
+        let of = format!("  of {} that tasks of queries ran", duration(sums.operators.total_ms));
+        lines.push(Line::text(Tone::Faint, of));
     }
+    lines
 }
 
 fn parts(name: &str, sum: &Sum, bars: usize, all: bool) -> Vec<Line> {

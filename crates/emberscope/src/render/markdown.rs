@@ -109,6 +109,11 @@ fn attribution(out: &mut String, diagnosis: &Diagnosis) {
     for (name, sum) in [("Wall time", &sums.wall), ("Core-time", &sums.core)] {
         parts(out, name, sum);
     }
+    let operators = phrases::operators(&sums.operators);
+    if !operators.is_empty() {
+        let of = duration(sums.operators.total_ms);
+        let _ = writeln!(out, "\nOperators, of {of} that tasks of queries ran: {}.", operators.join(", "));
+    }
 }
 
 fn parts(out: &mut String, name: &str, sum: &Sum) {
