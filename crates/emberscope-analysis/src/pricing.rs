@@ -166,7 +166,11 @@ fn savings(
     match (&claim.worth, pricer) {
         (Worth::Replay { low, high }, Some(pricer)) if is_affordable => {
             let method = if pricer.is_faithful() { SavingMethod::Replay } else { SavingMethod::Modelled };
-            Savings { wall_ms: Some(pricer.range(low, high)), core_ms, method }
+            let mut range = pricer.range(low, high);
+            // Where executors come on demand, a replay may end sooner by more than what was taken away.
+            range.high = range.high.min(bound.max(0));
+            range.low = range.low.min(range.high);
+            Savings { wall_ms: Some(range), core_ms, method }
         }
         (Worth::Replay { .. }, Some(_)) if context.wall_ms.is_some() => Savings {
             wall_ms: Some(RangeMs { low: 0, high: bound.max(0) }),

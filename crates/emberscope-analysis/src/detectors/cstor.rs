@@ -208,7 +208,9 @@ fn unused(ctx: &Context<'_>, id: u32, cached: &CachedRdd) -> Option<Claim> {
     if is_for_cache {
         let places: Vec<Place> = uses.iter().map(|stage| (stage.id, stage.attempt)).collect();
         let high = places.iter().map(|place| Edit::Drop { place: *place }).collect();
-        claim.worth = Worth::Replay { low: Vec::new(), high };
+        // Without the action that fills the cache its stages do not run; a part of their work may move elsewhere.
+        let low = places.iter().map(|place| Edit::ScaleAll { place: *place, factor: 0.5 }).collect();
+        claim.worth = Worth::Replay { low, high };
         claim.stages = places;
     }
     Some(claim)

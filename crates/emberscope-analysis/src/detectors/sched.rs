@@ -123,7 +123,7 @@ fn before_first_launch(ctx: &Context<'_>, view: &StageView<'_>, submitted: i64, 
     claim.nature = Nature::Code;
     claim.confidence = Confidence::Low;
     let sooner = |by_ms| vec![Edit::StartSooner { place: view.place(), by_ms }];
-    claim.worth = Worth::Replay { low: Vec::new(), high: sooner(waited) };
+    claim.worth = Worth::Replay { low: sooner(waited / 2), high: sooner(waited) };
     claim.validate = "A profile of the driver in that time that shows it idle refutes it.".to_owned();
     Some(claim)
 }

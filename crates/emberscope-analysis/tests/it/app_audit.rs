@@ -342,7 +342,7 @@ fn a_cache_that_only_its_count_read() {
         "RDD 50 (In-memory table hot) was cached (1000 B) by stage 0 and never read again"
     );
     assert!(
-        matches!(&of_kind(&sink, "cacheUnused")[0].worth, Worth::Replay { low, high } if low.is_empty() && high.len() == 2)
+        matches!(&of_kind(&sink, "cacheUnused")[0].worth, Worth::Replay { low, high } if low.len() == 2 && high.len() == 2)
     );
     // Two branches of one query; another query; small and quick to fill.
     for (reads, queries, fill_ms) in [(2, 1, 8000), (1, 2, 8000), (1, 1, 2)] {

@@ -1,7 +1,7 @@
 //! The driver's own time, scheduling, and locality.
 
 use crate::made::{Made, MadeTask, START, fixture, of_kind, said, task};
-use emberscope_analysis::finding::{Claim, Severity, Worth};
+use emberscope_analysis::finding::{Claim, Confidence, Severity, Worth};
 use emberscope_analysis::replay::Edit;
 use serde_json::{Value, json};
 
@@ -66,7 +66,8 @@ fn gaps_are_named_by_what_lies_around_them() {
             [Edit::JobSooner { job: sooner, by_ms }] if *sooner == job => *by_ms,
             other => panic!("{other:?}"),
         };
-        assert!(by(low) < by(high) && (by(high) - 37_000).abs() < 200);
+        // At best next to nothing is left of it.
+        assert!(by(low) < by(high) && (by(high) - 39_700).abs() < 200);
     }
 }
 
@@ -79,7 +80,12 @@ fn time_outside_queries_is_the_program_s_own() {
     let [claim] = of_kind(&sink, "driverBound")[..] else { panic!("{sink:?}") };
     assert_eq!(text(claim, "kind"), "code");
     let Worth::Replay { low, high } = &claim.worth else { panic!("{claim:?}") };
-    assert!(low.is_empty() && high.len() == 1, "nothing is certain about the program's own code");
+    // A second of a minute is normal; what the program did in the rest is not in the log.
+    assert!(
+        matches!((&low[..], &high[..]), ([Edit::JobSooner { by_ms: low, .. }], [Edit::JobSooner { by_ms: high, .. }])
+        if (low - 44_250).abs() < 200 && (high - 59_700).abs() < 200)
+    );
+    assert_eq!(claim.confidence, Confidence::Low);
 }
 
 #[test]
@@ -117,7 +123,10 @@ fn time_between_session_and_first_query_is_code() {
         let Some(claim) = claims.first() else { continue };
         assert_eq!(text(claim, "kind"), "code");
         let Worth::Replay { low, high } = &claim.worth else { panic!("{claim:?}") };
-        assert!(low.is_empty() && high.len() == 1);
+        assert!(
+            matches!((&low[..], &high[..]), ([Edit::JobSooner { by_ms: low, .. }], [Edit::JobSooner { by_ms: high, .. }])
+            if low < high)
+        );
     }
 }
 
@@ -174,8 +183,37 @@ fn a_loop_of_small_queries_is_planning() {
             made.sql_end(query);
         }
         let sink = said(&made.run(), "DRIVER");
-        assert_eq!(sink.claims().len(), usize::from(fires), "{queries}: {:?}", sink.claims());
-        assert!(sink.claims().iter().all(|claim| text(claim, "kind") == "planning"));
+        let kinds: Vec<&str> = sink.claims().iter().map(|claim| text(claim, "kind")).collect();
+        assert_eq!(kinds, if fires { vec!["planning", "series"] } else { vec![] }, "{queries}");
+    }
+}
+
+#[test]
+fn a_series_is_one_after_another_and_small() {
+    // (queries, task time of each, side by side, fires)
+    for (queries, task_ms, together, fires) in
+        [(50, 20, false, true), (50, 900, false, false), (19, 20, false, false), (50, 20, true, false)]
+    {
+        let mut made = Made::new("3.5.9", 2, 2, &[]);
+        for query in 0..queries {
+            made.sql(query, "collect at a.py:3", &plan("Project", &[]), &json!({}));
+            made.wait(60).job(Some(query), &[tasks(task_ms)]);
+            if !together {
+                made.wait(40).sql_end(query);
+            }
+        }
+        (0..queries).filter(|_| together).for_each(|query| drop(made.sql_end(query)));
+        let sink = said(&made.run(), "DRIVER");
+        let series: Vec<_> = sink.claims().iter().filter(|claim| text(claim, "kind") == "series").collect();
+        assert_eq!(series.len(), usize::from(fires), "{queries} {task_ms}: {:?}", sink.claims());
+        let Some(claim) = series.first() else { continue };
+        assert!(
+            claim.title.starts_with("50 queries of collect at a.py:3 ran one after another"),
+            "{}",
+            claim.title
+        );
+        let Worth::Replay { low, high } = &claim.worth else { panic!("{claim:?}") };
+        assert_eq!((low.len(), high.len()), (98, 98), "a gap and a stage of each query but the first");
     }
 }
 
@@ -191,7 +229,7 @@ fn time_after_a_large_result_is_its_handling() {
         let [claim] = of_kind(&sink, "driverBound")[..] else { panic!("{:?}", sink.claims()) };
         assert_eq!(text(claim, "kind"), kind);
         let Worth::Replay { low, .. } = &claim.worth else { panic!("{claim:?}") };
-        assert_eq!(low.is_empty(), kind == "end");
+        assert_eq!(low.len(), 1);
     }
 }
 
@@ -254,7 +292,7 @@ fn stages_behind_other_jobs_and_a_slow_driver() {
         assert!((number(claim, "wait_ms") - (wait as f64 - 5.0)).abs() < 10.0, "{claim:?}");
         match &claim.worth {
             Worth::None => assert_eq!(cause, Some("queue")),
-            Worth::Replay { low, high } => assert!(low.is_empty() && high.len() == 1),
+            Worth::Replay { low, high } => assert_eq!((low.len(), high.len()), (1, 1)),
             Worth::Resource => panic!("{claim:?}"),
         }
     }

@@ -38,9 +38,13 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    /// The replay without a share of the excess.
-    pub(super) fn edit(&self, share: f64) -> Option<Edit> {
-        let by_ms = (self.excess_ms as f64 * share) as i64;
+    /// What can be saved of it at best: all but what is needed, where that was not far more at the start.
+    pub(super) fn at_best_ms(&self, needed_ms: i64) -> i64 {
+        if self.is_before_first_job { self.excess_ms } else { self.excess_ms.max(self.length_ms - needed_ms) }
+    }
+
+    /// The replay with less of it.
+    pub(super) fn edit(&self, by_ms: i64) -> Option<Edit> {
         match self.job {
             _ if by_ms <= 0 => None,
             Some(job) => Some(Edit::JobSooner { job, by_ms }),

@@ -1,6 +1,7 @@
 //! Time in which only the driver worked.
 
 mod gaps;
+mod series;
 
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
@@ -147,6 +148,20 @@ const LOW_RESULT_SHARE: Threshold = Threshold {
     doc: "The same for handling of results: an aggregate or a written file takes next to nothing of it.",
 };
 
+const LOW_CODE_SHARE: Threshold = Threshold {
+    tag: "DRIVER",
+    name: "low_code_saving_share",
+    default: 0.75,
+    doc: "The same for time outside queries, if the program can do without it: what it did is not in the log.",
+};
+
+const NEEDED_MS: Threshold = Threshold {
+    tag: "DRIVER",
+    name: "needed_gap_ms",
+    default: 300.0,
+    doc: "What is left of a gap at best, of one that is longer than normal.",
+};
+
 /// Time in which only the driver worked.
 pub static DRIVER: Detector = Detector {
     tag: "DRIVER",
@@ -176,26 +191,35 @@ pub static DRIVER: Detector = Detector {
         ONE_QUERY_SHARE,
         LOW_SHARE,
         LOW_RESULT_SHARE,
+        LOW_CODE_SHARE,
+        NEEDED_MS,
+        series::MIN_QUERIES,
+        series::MIN_OVERHEAD,
+        series::LOW_SHARE,
     ],
-    checks: &[Check::App(check)],
+    checks: &[Check::App(check), Check::App(series::check)],
     what: "For a large part of the run no job was active: executors waited for the driver. The evidence tells what lay \
            around such gaps, one finding for each kind:\n\n* `startup`: before the session and its executors were there.\n* `planning`: in a query, \
            before a job of it.\n* `listing`: the same, with the scan's own `metadata time` as long.\n* `broadcast`: the \
            same, with collecting and building of a broadcast as long.\n* `commit`: after the last job of a query that \
            writes.\n* `collect`: after the last job of a query that does not write, or right after a query with a large result: results \
            become rows or frames.\n* `code`: outside any query: the program's own code, analysis of queries, waiting for \
-           others. Time up to the coming of an executor is a wait for it and does not count.\n* `end`: after the last job.",
+           others. Time up to the coming of an executor is a wait for it and does not count.\n* `end`: after the last job.\n* `series`: many queries \
+           of one place in the program, one after another, each far too small for the cluster.",
     rule: "Gaps are what the union of all jobs leaves of the run. Of start-up `normal_startup_ms`, of the gap with the first query \
            `normal_first_query_ms`, inside queries of every other gap `normal_gap_ms`, outside `normal_code_ms` are taken for normal, largest gaps \
            first, up to `normal_gaps_ms` (or `normal_gaps_share` of a long run, `normal_gaps_short_share` of a short one, or `normal_gaps_sessions`) in \
            all. From the session to the first query only `long_launch_ms` and `long_launch_ratio` \
            count, and then what exceeds `normal_launch_ms`. A kind is reported when the rest of its gaps reaches \
            `min_excess_ms` (or `min_short_excess_ms` and `short_excess_share` of the wall time), and that of all kinds \
-           `min_excess_share`. Start-up is a fact to know and no saving.",
+           `min_excess_share`. Start-up is a fact to know and no saving. At best `needed_gap_ms` is left of a gap that is longer than normal.\n\n\
+           A series is `series_min_queries` or more root queries with the same description that start one after another, whose \
+           time, beyond what their tasks need on the slots that were there, is at least `series_min_overhead_share` of it.",
     why: "Every core of the cluster is idle in such a gap. More executors do not help; they only wait too.",
     fix: "* planning, listing: give the schema, prune partitions, keep table statistics in a catalog or table format, do \
           not build plans in loops.\n* commit: fewer files and partitions, a committer made for the storage.\n* collect: \
-          write large results instead of collecting them.\n* code: run independent queries at the same time.\n\n```python\n\
+          write large results instead of collecting them.\n* code: run independent queries at the same time.\n* series: one \
+          query over all values instead of a query for each.\n\n```python\n\
           df = spark.read.schema(\"id LONG, day DATE\").parquet(path)   # no inference job\ndf.write.parquet(out)         \
           # instead of df.toPandas()\nwith ThreadPoolExecutor(4) as pool:\n    list(pool.map(run_report, reports))\n```\n\n\
           ```sql\n-- read partitions of a catalog table, not a directory tree\nSELECT * FROM sales WHERE day = DATE \
@@ -370,13 +394,18 @@ fn claim(ctx: &Context<'_>, kind: Kind, pieces: &[&Piece], excess: i64) -> Claim
     claim.nature = Nature::Code;
     claim.confidence = kind.confidence();
     claim.core_ms = Some((idle as f64 * excess as f64 / length.max(1) as f64) as i64);
-    let edits = |share: f64| pieces.iter().filter_map(|piece| piece.edit(share)).collect::<Vec<Edit>>();
+    let needed = ctx.get(&NEEDED_MS) as i64;
+    let high: Vec<Edit> = pieces.iter().filter_map(|piece| piece.edit(piece.at_best_ms(needed))).collect();
+    let edits = |share: f64| {
+        let by = |piece: &&&Piece| (piece.excess_ms as f64 * share) as i64;
+        pieces.iter().filter_map(|piece| piece.edit(by(&piece))).collect::<Vec<Edit>>()
+    };
     let low = match kind {
-        _ if kind.confidence() == Confidence::Low => 0.0,
+        _ if kind.confidence() == Confidence::Low => ctx.get(&LOW_CODE_SHARE),
         Kind::Collect => ctx.get(&LOW_RESULT_SHARE),
         _ => ctx.get(&LOW_SHARE),
     };
-    claim.worth = Worth::Replay { low: edits(low), high: edits(1.0) };
+    claim.worth = Worth::Replay { low: edits(low), high };
     if kind == Kind::Startup {
         // Mostly the cluster's and the machine's time: a fact to know, with nothing in the log to price it by.
         claim.worth = Worth::None;

@@ -28,7 +28,7 @@ const ARROW_GAIN: Threshold = threshold(
 );
 const BUILTIN_GAIN: Threshold = threshold(
     "python_builtin_gain",
-    0.6,
+    0.8,
     "Share of Python's time that a built-in function is taken to save at most.",
 );
 
@@ -117,8 +117,12 @@ fn check_node(context: &Context<'_>, view: &SqlView<'_>, node: u32, sink: &mut S
     claim.subject = functions.join(", ");
     claim.confidence = if is_measured { Confidence::Medium } else { Confidence::Low };
     claim.validate = "Run the stage with the function replaced by a constant: what it then takes less is all that can be saved.".to_owned();
-    let gain = context.get(&BUILTIN_GAIN).max(context.get(&ARROW_GAIN));
-    claim.worth = Worth::Replay { low: Vec::new(), high: price::without(&parts, gain) };
+    let (arrow, built_in) = (context.get(&ARROW_GAIN), context.get(&BUILTIN_GAIN));
+    claim.worth = Worth::Replay {
+        // What Python's time is made of is only known where Spark measured it.
+        low: if is_measured { price::without(&parts, arrow.min(built_in)) } else { Vec::new() },
+        high: price::without(&parts, built_in.max(arrow)),
+    };
     claim.core_ms = Some((price::core_ms(context, &parts) as f64 * context.get(&ARROW_GAIN)) as i64);
     claim.stages = places;
     sink.claim(claim);
