@@ -3,6 +3,7 @@
 //! The logs are made once, by real Spark (`logs`), and kept. Both programs start cold (a new process)
 //! on a file that the page cache holds, and take turns, so that noise of the machine hits both.
 
+mod diagnose;
 mod logs;
 mod ours;
 mod report;
@@ -55,6 +56,8 @@ enum Part {
     Server,
     /// All tables of the plain log by Emberscope, and its task rows by Spark SQL
     Tables,
+    /// What `diagnose` costs beside `summary`, on the plain log and on that of large plans
+    Diagnose,
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
@@ -67,14 +70,23 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let maker = logs::Maker::new(&cache, args.spark_seconds)?;
     let mut chosen: Vec<Log> = Vec::new();
     let mut of_tables = None;
-    if wants(Part::Plain) || wants(Part::Zstd) || wants(Part::Server) || wants(Part::Tables) {
+    let mut of_diagnose = Vec::new();
+    if wants(Part::Plain)
+        || wants(Part::Zstd)
+        || wants(Part::Server)
+        || wants(Part::Tables)
+        || wants(Part::Diagnose)
+    {
         let [plain, zstd] = maker.tasks()?;
         of_tables = wants(Part::Tables).then(|| plain.clone());
+        of_diagnose.extend(wants(Part::Diagnose).then(|| plain.clone()));
         chosen.extend((wants(Part::Plain) || only_server).then_some(plain));
         chosen.extend((wants(Part::Zstd) || only_server).then_some(zstd));
     }
-    if wants(Part::Plans) {
-        chosen.push(maker.plans()?);
+    if wants(Part::Plans) || wants(Part::Diagnose) {
+        let plans = maker.plans()?;
+        of_diagnose.extend(wants(Part::Diagnose).then(|| plans.clone()));
+        chosen.extend(wants(Part::Plans).then_some(plans));
     }
     let program = if only_server { None } else { Some(ours::Program::build()?) };
     let spark = maker.spark_home()?;
@@ -101,6 +113,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if let (Some(log), Some(program)) = (&of_tables, &program) {
         log.warm()?;
         tables::run(log, program, &spark, args.runs)?;
+    }
+    for (log, program) in of_diagnose.iter().zip(program.iter().cycle()) {
+        log.print();
+        log.warm()?;
+        diagnose::run(log, program, args.runs)?;
     }
     Ok(())
 }

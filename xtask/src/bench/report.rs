@@ -129,7 +129,7 @@ pub(crate) fn tables(
     ]
 }
 
-fn verdict(name: &str, passed: bool, text: &str) -> String {
+pub(super) fn verdict(name: &str, passed: bool, text: &str) -> String {
     format!("{}  {name:6} {text}", if passed { "PASS" } else { "MISS" })
 }
 
@@ -140,7 +140,7 @@ fn sorted(runs: &[Usage], of: impl Fn(&Usage) -> f64) -> Vec<f64> {
 }
 
 /// The middle value, or the mean of the two middle ones.
-fn median(runs: &[Usage], of: impl Fn(&Usage) -> f64) -> f64 {
+pub(super) fn median(runs: &[Usage], of: impl Fn(&Usage) -> f64) -> f64 {
     let values = sorted(runs, of);
     match values.len() {
         0 => 0.0,
