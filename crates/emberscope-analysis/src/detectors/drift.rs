@@ -31,13 +31,21 @@ const SKEWED_TASKS: Threshold = Threshold {
 
 /// How far the log itself can be trusted.
 pub static DRIFT: Detector = Detector {
+const QUEUE_RATIO: Threshold = Threshold {
+    tag: "DRIFT",
+    name: "queue_ratio",
+    default: 5.0,
+    doc: "The capacity of the listener queue that is proposed over the one in force: the default holds about a second of \
+          a large cluster's task ends.",
+};
+
     tag: "DRIFT",
     title: "Data quality",
     types: &[FindingType {
         name: "dataQuality",
         what: "The log lacks events, holds damaged ones, or was written by clocks that disagree.",
     }],
-    thresholds: &[SKEWED_SHARE, SKEWED_MS, SKEWED_TASKS],
+    thresholds: &[SKEWED_SHARE, SKEWED_MS, SKEWED_TASKS, QUEUE_RATIO],
     checks: &[Check::App(check)],
     what: "Facts about the log, not about the run; they never compete with fixes. One finding for each of:\n\n\
            * `droppedEvents`: tasks of completed stages have no end in a log that is otherwise whole. Spark drops events \
@@ -89,8 +97,8 @@ fn dropped(ctx: &Context<'_>) -> Option<Claim> {
         .evidence("missing_share", rounded(share))
         .evidence("stages_concerned", trust.coverage.stages.len())
         .advice("The driver could not keep up with its own events. Give the listener queue more room, or the driver more cores.");
-    // Five-fold: the queue's default holds a second of a large cluster's task ends.
-    claim = claim.changes(if now > 0.0 { conf.propose(capacity, format!("{:.0}", now * 5.0)) } else { None });
+    let larger = now * ctx.get(&QUEUE_RATIO);
+    claim = claim.changes(if now > 0.0 { conf.propose(capacity, format!("{larger:.0}")) } else { None });
     claim.confidence = Confidence::Medium;
     Some(claim)
 }

@@ -176,6 +176,8 @@ pub static DRIVER: Detector = Detector {
         ONE_QUERY_SHARE,
         LOW_SHARE,
         LOW_RESULT_SHARE,
+        gaps::RIGHT_AFTER_MS,
+        gaps::CAUSE_SHARE,
     ],
     checks: &[Check::App(check)],
     what: "For a large part of the run no job was active: executors waited for the driver. The evidence tells what lay \
