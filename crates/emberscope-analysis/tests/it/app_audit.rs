@@ -385,10 +385,26 @@ fn the_log_itself() {
         (fixture("rolled-compacted-4.3.0"), Some("compacted")),
         (fixture("killed-rolled-4.3.0"), None),
         (fixture("failures-4.3.0"), None),
+    // A stage that was cancelled while a task of it ran: nobody waited for the task's end.
+    let mut cancelled = Made::new("3.5.9", 1, 1, &[]);
+    let stage = cancelled.job(None, &[vec![task(1000)]])[0];
+    let now = cancelled.now;
+    cancelled.line(
+        json!({"Event": "SparkListenerTaskStart", "Stage ID": stage, "Stage Attempt ID": 0, "Task Info": {
+        "Task ID": 1, "Index": 1, "Attempt": 0, "Launch Time": now - 500, "Executor ID": "1", "Host": "h1",
+        "Locality": "ANY", "Speculative": false, "Getting Result Time": 0, "Finish Time": 0, "Failed": false,
+        "Killed": false, "Accumulables": []}}),
+    );
+    cancelled.line(json!({"Event": "SparkListenerStageCompleted", "Stage Info": {"Stage ID": stage,
+        "Stage Attempt ID": 0, "Stage Name": "s", "Number of Tasks": 2, "RDD Info": [], "Parent IDs": [],
+        "Details": "", "Submission Time": now - 1000, "Completion Time": now, "Accumulables": [],
+        "Failure Reason": "Job 0 cancelled"}}));
+    assert_eq!(cancelled.run().trust.coverage.tasks_expected, 2);
     ] {
         let sink = said(&run, "DRIFT");
         let subjects: Vec<&str> = sink.claims().iter().map(|claim| claim.subject.as_str()).collect();
         assert_eq!(subjects, subject.into_iter().collect::<Vec<&str>>());
+        (cancelled.run(), None),
         assert!(sink.claims().iter().all(|claim| claim.severity == Some(Severity::Info)));
     }
 }
