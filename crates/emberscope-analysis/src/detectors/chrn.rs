@@ -98,7 +98,9 @@ fn check(ctx: &Context<'_>, sink: &mut Sink) {
 
 fn is_short_lived(ctx: &Context<'_>, executor: &Executor) -> bool {
     let (Some(added), Some(removed)) = (executor.added_ms, executor.removed_ms) else { return false };
+    // One that went before it came has a wrong time, which says nothing of its life.
     was_given_back(executor)
+        && removed >= added
         && ((removed - added) as f64) < ctx.get(&SHORT_MS)
         && ((ctx.end_ms - removed) as f64) > ctx.get(&END_MS)
 }
@@ -162,7 +164,7 @@ fn idle_core_ms(ctx: &Context<'_>, short: &[&Executor]) -> i64 {
         });
     }
     let idle = |executor: &&Executor| {
-        let lived = executor.removed_ms? - executor.added_ms?;
+        let lived = (executor.removed_ms? - executor.added_ms?).max(0);
         let offered = lived * i64::from(executor.cores?);
         Some((offered - held.get(executor.id.as_str()).copied().unwrap_or(0.0) as i64).max(0))
     };
