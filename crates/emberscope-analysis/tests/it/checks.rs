@@ -142,6 +142,33 @@ fn checks(diagnosis: &Diagnosis, fault: &mut dyn FnMut(String)) {
 }
 
 /// A stage of 16 tasks with a hot key, after a quiet one.
+#[test]
+fn a_run_without_tasks_is_not_clean() {
+    for name in ["empty-3.5.9", "empty-4.3.0"] {
+        let diagnosis = diagnose(&crate::made::fixture(name), &Options::default());
+        let clean: BTreeSet<&str> = diagnosis.clean_checks.iter().map(|check| check.tag).collect();
+        assert!(clean.is_subset(&BTreeSet::from(["CFG", "DRIFT", "INCMP", "JOBS", "SFAIL"])), "{clean:?}");
+    }
+}
+
+#[test]
+fn one_fix_is_not_all_fixes() {
+    let diagnosis = diagnose(&skewed().run(), &Options::default());
+    let whole =
+        diagnosis.findings.iter().filter(|one| one.part_of.is_none() && one.savings.wall_ms.is_some());
+    assert_eq!(whole.count(), 1, "{:?}", diagnosis.findings);
+    assert_eq!(phrases::all_fixes(&diagnosis), None);
+}
+
+#[test]
+fn a_tag_is_clean_as_a_whole_or_by_its_types() {
+    let log = "../../validation/logs/plan-missing-pushdown-bad-4.3.0.zst";
+    let run = crate::made::read_path(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(log));
+    let tags = phrases::clean_tags(&diagnose(&run, &Options::default()));
+    assert!(!tags.contains(&"PLAN") && !tags.contains(&"missingPushdown"), "{tags:?}");
+    assert!(tags.contains(&"smallFiles") && tags.contains(&"SKEW"), "{tags:?}");
+}
+
 fn skewed() -> Made {
     let even = |n: usize| (0..n).map(|_| task(500).shuffle_read(1 << 20, 10_000)).collect::<Vec<_>>();
     let mut made = Made::new("3.5.1", 2, 4, &[]);
