@@ -41,7 +41,7 @@ fn everything_has_its_place() {
         "fixing it saves <b>about 21 min 00 s to 24 min 00 s of 52 min 14 s</b>",
         "Wall time<span>52 min 14 s</span>",
         "class=\"p-idle_tail\"",
-        "Do this first <span>3 of 6 findings; all fixes together save 26 min 00 s to 31 min 00 s</span>",
+        "Do this first <span>3 of 6 findings. All fixes together save 26 min 00 s to 31 min 00 s of 52 min 14 s.</span>",
         "id=\"SKEW-0123456789ab\"",
         "data-copy=\"--conf spark.dynamicAllocation.minExecutors=4\"",
         "<s>5.0</s> → <b>2.0</b>",
