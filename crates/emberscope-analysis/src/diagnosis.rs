@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::detector::{Check, Detector, NotChecked, Sink};
 use crate::detectors::DETECTORS;
 use crate::finding::{Claim, Finding};
+use crate::merge;
 use crate::pricing::{Pricer, price};
 use crate::stage_view::StageView;
 use crate::thresholds::Thresholds;
@@ -90,9 +91,12 @@ pub fn diagnose(run: &Run, options: &Options) -> Diagnosis {
     let context = Context::of(run, &options.thresholds);
     let Sink { claims, mut not_checked } = look(&context, options);
     let claims = claims.into_iter().filter(|claim| is_asked_for(claim, options)).collect();
+    let claims = merge::fold(&context, claims);
     let pricer = Pricer::of(&context);
     let model_error = pricer.as_ref().map_or_else(ModelError::default, Pricer::model_error);
-    let priced = price(&context, pricer.as_ref(), claims);
+    let mut priced = price(&context, pricer.as_ref(), claims);
+    merge::failure_first(&context, &mut priced);
+    merge::settle_values(&mut priced);
     let attribution = attribute(&context, model_error);
     let mut verdict = verdict(&context, pricer.as_ref(), &priced, &attribution);
     if let Some(what) = options.restriction() {
@@ -173,8 +177,11 @@ fn look(context: &Context<'_>, options: &Options) -> Sink {
         }
     }
     if context.run.stages.iter().all(|stage| stage.tasks.useful().is_empty()) {
-        for kind in chosen.iter().filter(|one| looks_at_stages(one)).flat_map(|detector| detector.types) {
-            sink.not_checked(kind.name, "no task has ended in the log", None);
+        let need_tasks = chosen.iter().filter(|one| !NEEDS_NO_TASKS.contains(&one.tag));
+        for kind in need_tasks.flat_map(|detector| detector.types) {
+            if !sink.claims.iter().any(|claim| claim.kind == kind.name) {
+                sink.not_checked(kind.name, "no task has ended in the log", None);
+            }
         }
     }
     sink
@@ -182,6 +189,9 @@ fn look(context: &Context<'_>, options: &Options) -> Sink {
 
 /// Share of the expected task ends below which stages cannot be called clean.
 const WHOLE_ENOUGH: f64 = 0.99;
+
+/// What can be told of a run without tasks: its log, its settings, its jobs.
+const NEEDS_NO_TASKS: [&str; 5] = ["INCMP", "DRIFT", "CFG", "JOBS", "SFAIL"];
 
 fn looks_at_stages(detector: &Detector) -> bool {
     detector.checks.iter().any(|check| matches!(check, Check::Stage(_)))

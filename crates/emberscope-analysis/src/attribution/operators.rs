@@ -64,7 +64,7 @@ pub(super) fn operators(context: &Context<'_>, jobs: &[u32]) -> Option<OperatorS
         let digests = attempts.filter_map(|stage| context.digest_of(stage.id, stage.attempt));
         for digest in digests.filter(|digest| digest.job_id == Some(job.id)) {
             let times = view.as_ref().map_or_else(Vec::new, |view| {
-                let times = operators_time(view, digest);
+                let times = operators_time(context, view, digest);
                 times.iter().map(|time| (view.nodes[time.node as usize].class.key(), time.share)).collect()
             });
             deal_out(digest, &times, &mut parts);

@@ -44,6 +44,14 @@ const END_MS: Threshold = Threshold {
     doc: "Executors removed in the last milliseconds of a run went with it and were not given back.",
 };
 
+const KEEP_RATIO: Threshold = Threshold {
+    tag: "CHRN",
+    name: "idle_timeout_ratio",
+    default: 1.5,
+    doc: "The idle timeout that is proposed over `short_lived_ms`: longer than the longest life that counts as short, so \
+          that such executors would have been kept.",
+};
+
 /// Executors that came and went before they were of use.
 pub static CHRN: Detector = Detector {
     tag: "CHRN",
@@ -52,7 +60,7 @@ pub static CHRN: Detector = Detector {
         name: "autoscalingChurn",
         what: "Dynamic allocation added executors and gave them back soon after, again and again.",
     }],
-    thresholds: &[MIN_EXECUTORS, SHORT_MS, SHORT_SHARE, HIGH_SHARE, END_MS],
+    thresholds: &[MIN_EXECUTORS, SHORT_MS, SHORT_SHARE, HIGH_SHARE, END_MS, KEEP_RATIO],
     checks: &[Check::App(check)],
     what: "Many executors lived only for a short time before dynamic allocation gave them back. Each one cost a \
            container, a new JVM and cold caches: its first tasks load classes and compile code again. Only executors \
@@ -90,7 +98,9 @@ fn check(ctx: &Context<'_>, sink: &mut Sink) {
 
 fn is_short_lived(ctx: &Context<'_>, executor: &Executor) -> bool {
     let (Some(added), Some(removed)) = (executor.added_ms, executor.removed_ms) else { return false };
+    // One that went before it came has a wrong time, which says nothing of its life.
     was_given_back(executor)
+        && removed >= added
         && ((removed - added) as f64) < ctx.get(&SHORT_MS)
         && ((ctx.end_ms - removed) as f64) > ctx.get(&END_MS)
 }
@@ -135,8 +145,7 @@ fn changes(ctx: &Context<'_>) -> Vec<Change> {
         return vec![Change::resource("autoscaling", None, "slower scale-down, or a larger lower bound")];
     }
     let timeout = conf.ms("spark.dynamicAllocation.executorIdleTimeout").unwrap_or(0);
-    // Longer than the longest life that counts as short, so that such executors would have been kept.
-    let wanted = (ctx.get(&SHORT_MS) * 1.5) as i64;
+    let wanted = (ctx.get(&SHORT_MS) * ctx.get(&KEEP_RATIO)) as i64;
     let longer = (timeout < wanted)
         .then(|| conf.propose("spark.dynamicAllocation.executorIdleTimeout", format!("{}s", wanted / 1000)));
     longer.flatten().into_iter().collect()
@@ -155,7 +164,7 @@ fn idle_core_ms(ctx: &Context<'_>, short: &[&Executor]) -> i64 {
         });
     }
     let idle = |executor: &&Executor| {
-        let lived = executor.removed_ms? - executor.added_ms?;
+        let lived = (executor.removed_ms? - executor.added_ms?).max(0);
         let offered = lived * i64::from(executor.cores?);
         Some((offered - held.get(executor.id.as_str()).copied().unwrap_or(0.0) as i64).max(0))
     };

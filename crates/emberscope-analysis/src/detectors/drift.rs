@@ -5,6 +5,8 @@ use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Scope, Severity, Worth};
 use crate::words::{count, percent, rounded};
 use emberscope_log::columns::TaskColumn;
+use emberscope_model::run::StageStatus;
+use emberscope_model::trust::StageCoverage;
 
 const SKEWED_SHARE: Threshold = Threshold {
     tag: "DRIFT",
@@ -29,6 +31,14 @@ const SKEWED_TASKS: Threshold = Threshold {
     doc: "Task attempts with such parts from which it is no accident.",
 };
 
+const QUEUE_RATIO: Threshold = Threshold {
+    tag: "DRIFT",
+    name: "queue_ratio",
+    default: 5.0,
+    doc: "The capacity of the listener queue that is proposed over the one in force: the default holds about a second of \
+          a large cluster's task ends.",
+};
+
 /// How far the log itself can be trusted.
 pub static DRIFT: Detector = Detector {
     tag: "DRIFT",
@@ -37,7 +47,7 @@ pub static DRIFT: Detector = Detector {
         name: "dataQuality",
         what: "The log lacks events, holds damaged ones, or was written by clocks that disagree.",
     }],
-    thresholds: &[SKEWED_SHARE, SKEWED_MS, SKEWED_TASKS],
+    thresholds: &[SKEWED_SHARE, SKEWED_MS, SKEWED_TASKS, QUEUE_RATIO],
     checks: &[Check::App(check)],
     what: "Facts about the log, not about the run; they never compete with fixes. One finding for each of:\n\n\
            * `droppedEvents`: tasks of completed stages have no end in a log that is otherwise whole. Spark drops events \
@@ -47,7 +57,8 @@ pub static DRIFT: Detector = Detector {
            * `compacted`: Spark removed events of finished jobs from a rolled log.\n* `mixedApplications`: events of \
            several applications in one log.",
     rule: "Everything is counted while reading. Missing task ends count as dropped events only where nothing else explains \
-           them: the log has the application's end, no file is missing or cut, and nothing was compacted. Clocks are said \
+           them: the log has the application's end, no file is missing or cut, nothing was compacted, and the stage was completed: what ran in \
+           a failed or cancelled one may go without an end. Clocks are said \
            to disagree from one reversed task on, or when `clamped_share` of the tasks, and `min_clamped_tasks`, have parts that exceed the whole by \
            `clamped_ms`.",
     why: "Silent gaps make wrong numbers. Totals of a log with dropped events are too low, and its skew may be an artefact.",
@@ -68,7 +79,8 @@ fn check(ctx: &Context<'_>, sink: &mut Sink) {
 
 fn dropped(ctx: &Context<'_>) -> Option<Claim> {
     let trust = &ctx.run.trust;
-    let missing = trust.coverage.tasks_expected.saturating_sub(trust.coverage.tasks_seen);
+    let all = trust.coverage.tasks_expected.saturating_sub(trust.coverage.tasks_seen);
+    let missing = all.saturating_sub(need_not_be(ctx));
     let is_explained = !ctx.run.application.has_end || !trust.is_complete() || trust.compacted;
     if missing == 0 || is_explained {
         return None;
@@ -87,12 +99,28 @@ fn dropped(ctx: &Context<'_>) -> Option<Claim> {
         .evidence("missing_task_ends", missing)
         .evidence("tasks_expected", trust.coverage.tasks_expected)
         .evidence("missing_share", rounded(share))
-        .evidence("stages_concerned", trust.coverage.stages.len())
+        .evidence("stages_concerned", stages_done(ctx).count())
         .advice("The driver could not keep up with its own events. Give the listener queue more room, or the driver more cores.");
-    // Five-fold: the queue's default holds a second of a large cluster's task ends.
-    claim = claim.changes(if now > 0.0 { conf.propose(capacity, format!("{:.0}", now * 5.0)) } else { None });
+    let larger = now * ctx.get(&QUEUE_RATIO);
+    claim = claim.changes(if now > 0.0 { conf.propose(capacity, format!("{larger:.0}")) } else { None });
     claim.confidence = Confidence::Medium;
     Some(claim)
+}
+
+/// Ends that no stage needs: what still ran when its stage failed, was cancelled or was done without it is killed,
+/// and Spark may stop before it hears of that.
+fn need_not_be(ctx: &Context<'_>) -> u64 {
+    let missing = |stage: &StageCoverage| stage.tasks_expected.saturating_sub(stage.tasks_seen);
+    let all: u64 = ctx.run.trust.coverage.stages.iter().map(missing).sum();
+    all - stages_done(ctx).map(missing).sum::<u64>()
+}
+
+/// Stages that lack task ends although they were completed.
+fn stages_done<'r>(ctx: &'r Context<'_>) -> impl Iterator<Item = &'r StageCoverage> {
+    ctx.run.trust.coverage.stages.iter().filter(|stage| {
+        let attempt = ctx.run.stage(stage.stage_id, stage.stage_attempt);
+        attempt.is_none_or(|attempt| attempt.status == StageStatus::Complete)
+    })
 }
 
 fn clocks(ctx: &Context<'_>) -> Option<Claim> {

@@ -36,6 +36,27 @@ const SLOWER: Threshold = Threshold {
     doc: "Median time per record of non-local tasks over that of local ones, from which being away mattered.",
 };
 
+const LEAST_SHARE: Threshold = Threshold {
+    tag: "LOCAL",
+    name: "sure_share",
+    default: 0.5,
+    doc: "Share of the difference that is saved at least: the rest may be the host's or the records', not the place's.",
+};
+
+const WAIT_RATIO: Threshold = Threshold {
+    tag: "LOCAL",
+    name: "wait_ratio",
+    default: 2.0,
+    doc: "The locality wait that is proposed over the one in force.",
+};
+
+const LEAST_WAIT_MS: Threshold = Threshold {
+    tag: "LOCAL",
+    name: "least_wait_ms",
+    default: 3_000.0,
+    doc: "The shortest locality wait that is proposed.",
+};
+
 /// Tasks that ran away from their data and were slower for it.
 pub static LOCAL: Detector = Detector {
     tag: "LOCAL",
@@ -44,7 +65,7 @@ pub static LOCAL: Detector = Detector {
         name: "coreLocality",
         what: "Tasks that ran away from their data took measurably longer for the same records.",
     }],
-    thresholds: &[MIN_TASKS, MIN_GROUP, SHARE, SLOWER],
+    thresholds: &[MIN_TASKS, MIN_GROUP, SHARE, SLOWER, LEAST_SHARE, WAIT_RATIO, LEAST_WAIT_MS],
     checks: &[Check::App(check)],
     what: "Tasks that read stored or cached data ran on executors that did not have it, and were slower than tasks of the \
            same stage that did, record for record. Only stages where both kinds exist are compared, and only tasks that \
@@ -144,8 +165,8 @@ fn slow_stage(ctx: &Context<'_>, view: &StageView<'_>) -> Option<Slow> {
         tasks: near_tasks + far_tasks,
         excess_ms: excess as i64,
         full: to(1.0),
-        // At worst half of the difference was the host's or the records', not the place's.
-        half: to(0.5),
+        // At worst a part of the difference was the host's or the records', not the place's.
+        half: to(ctx.get(&LEAST_SHARE).clamp(0.0, 1.0)),
     })
 }
 
@@ -162,7 +183,13 @@ fn claim(ctx: &Context<'_>, slow: &[Slow]) -> Claim {
         duration(excess)
     );
     let wait = ctx.conf(None).ms("spark.locality.wait").unwrap_or(0);
-    let longer = ctx.conf(None).propose("spark.locality.wait", format!("{}s", (wait * 2 / 1000).max(3)));
+    let longer = ctx.conf(None).propose(
+        "spark.locality.wait",
+        format!(
+            "{}s",
+            (wait as f64 * ctx.get(&WAIT_RATIO) / 1000.0).max(ctx.get(&LEAST_WAIT_MS) / 1000.0).round()
+        ),
+    );
     let mut claim = Claim::new("coreLocality", Scope::default(), title)
         .evidence("non_local_tasks", non_local)
         .evidence("reading_tasks", tasks)

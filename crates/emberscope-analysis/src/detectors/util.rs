@@ -67,8 +67,9 @@ fn check(ctx: &Context<'_>, sink: &mut Sink) {
 
 fn claim(ctx: &Context<'_>, capacity: &Capacity) -> Claim {
     let is_driver = capacity.idle_between_stages as f64 >= capacity.idle as f64 * ctx.get(&BETWEEN_SHARE);
+    let holder = if is_local(ctx) { "local mode" } else { "executors" };
     let title = format!(
-        "Tasks used {} of the cores that executors held: {} of {} were idle",
+        "Tasks used {} of the cores that {holder} held: {} of {} were idle",
         percent(capacity.used_share()),
         core_time(capacity.idle),
         core_time(capacity.allocated)
@@ -80,7 +81,7 @@ fn claim(ctx: &Context<'_>, capacity: &Capacity) -> Claim {
         .evidence("idle_core_ms", capacity.idle)
         .evidence("idle_between_stages_core_ms", capacity.idle_between_stages)
         .evidence("idle_in_stages_core_ms", capacity.idle_in_stages)
-        .evidence("peak_cores", capacity.peak_cores)
+        .evidence("peak_cores", (capacity.peak_cores > 0).then_some(capacity.peak_cores))
         .advice(advice(ctx, is_driver))
         .changes(changes(ctx, capacity));
     claim.nature = Nature::Resource;
@@ -88,11 +89,21 @@ fn claim(ctx: &Context<'_>, capacity: &Capacity) -> Claim {
     claim.worth = Worth::Resource;
     claim.core_ms = Some(capacity.idle);
     claim.severity = Some(Severity::Info);
-    claim.validate =
-        "Run it again with fewer executors: if the wall time grows by more than the share of cores that \
-                      was taken away, the idle cores were needed at times."
-            .to_owned();
+    let fewer = if is_local(ctx) { "fewer cores (local[N])" } else { "fewer executors" };
+    claim.validate = format!(
+        "Run it again with {fewer}: if the wall time grows by more than the share of cores that was taken away, the \
+         idle cores were needed at times."
+    );
     claim
+}
+
+/// One JVM is all there is: the driver's, which runs the tasks too.
+fn is_local(ctx: &Context<'_>) -> bool {
+    ctx.is_local
+        || ctx
+            .run
+            .spark_property("spark.master")
+            .is_some_and(|master| master == "local" || master.starts_with("local["))
 }
 
 fn advice(ctx: &Context<'_>, is_driver: bool) -> String {
@@ -102,8 +113,9 @@ fn advice(ctx: &Context<'_>, is_driver: bool) -> String {
         "Most of the idle time was inside stages that ran on fewer cores than there were: too few tasks, or a few \
          long ones at the end."
     };
-    let fix = if ctx.is_local {
-        "Run it with fewer local cores, or give it more partitions."
+    let fix = if is_local(ctx) {
+        "Local mode has one JVM and no executors to give back: give its stages more partitions, or it fewer cores \
+         where others need the machine."
     } else if ctx.conf(None).bool("spark.dynamicAllocation.enabled") == Some(true) {
         "Lower the upper bound of dynamic allocation, and the lower one if it is above 0."
     } else {
@@ -116,12 +128,22 @@ fn changes(ctx: &Context<'_>, capacity: &Capacity) -> Vec<Change> {
     let conf = ctx.conf(None);
     let wall = ctx.wall_ms.unwrap_or(0).max(1);
     let needed = (capacity.occupied as f64 / wall as f64).ceil().max(1.0) as i64;
+    if is_local(ctx) {
+        let change = || {
+            Change::resource(
+                "local cores",
+                Some(capacity.peak_cores.to_string()),
+                format!("fewer; tasks kept {needed} busy on average"),
+            )
+        };
+        return (capacity.peak_cores > needed).then(change).into_iter().collect();
+    }
     let cores = Change::resource(
         "cores",
-        Some(capacity.peak_cores.to_string()),
+        (capacity.peak_cores > 0).then(|| capacity.peak_cores.to_string()),
         format!("fewer; tasks kept {needed} busy on average"),
     );
-    if ctx.is_local || conf.bool("spark.dynamicAllocation.enabled") == Some(true) {
+    if conf.bool("spark.dynamicAllocation.enabled") == Some(true) {
         return vec![cores];
     }
     let mut changes = vec![cores];

@@ -30,7 +30,7 @@ pub fn parts_of(context: &Context<'_>, view: &SqlView<'_>, nodes: &BTreeSet<u32>
 
 fn part(context: &Context<'_>, view: &SqlView<'_>, nodes: &BTreeSet<u32>, place: Place) -> Option<Part> {
     let digest = context.digest_of(place.0, place.1)?;
-    let times = operators_time(view, digest);
+    let times = operators_time(context, view, digest);
     let others = times.iter().filter(|time| !nodes.contains(&time.node));
     // The exchange that a stage reads is listed with it, but was written by another one.
     let has_others = others.clone().any(|time| !names::is_wrapper(&view.nodes[time.node as usize].name));

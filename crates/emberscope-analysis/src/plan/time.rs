@@ -12,7 +12,8 @@
 use super::exchange::exchange;
 use super::join::join;
 use super::{Node, OperatorClass, SqlView, names, rows};
-use crate::context::StageDigest;
+use crate::context::{Context, StageDigest};
+use crate::detector::Threshold;
 use emberscope_log::event::plan::MetricKind;
 
 /// How an operator's time was found.
@@ -40,11 +41,22 @@ pub struct OperatorTime {
 }
 
 /// What a row weighs where a function of the program is called.
-const FOREIGN_CODE: f64 = 10.0;
+pub const FOREIGN_CODE: Threshold = Threshold {
+    tag: "PLAN",
+    name: "foreign_code_weight",
+    default: 10.0,
+    doc: "What a row weighs where a function of the program is called, when the time of a stage is dealt out over its \
+          operators by rows; 1 is a row of Spark's own operators.",
+};
 
-/// What a compared pair weighs beside a row: a condition on values at hand against making, copying or reading
-/// a row.
-const PAIR: f64 = 0.1;
+/// What a compared pair weighs beside a row.
+pub const PAIR: Threshold = Threshold {
+    tag: "PLAN",
+    name: "pair_weight",
+    default: 0.1,
+    doc: "What a pair that a join compares weighs beside a row: a condition on values at hand against making, copying or \
+          reading a row.",
+};
 
 /// Metrics that time an operator alone.
 const TIMERS: &[&str] = &[
@@ -58,7 +70,7 @@ const TIMERS: &[&str] = &[
 
 /// The operators of a stage attempt and their time, in pre-order; they add up to the run time of the
 /// attempts that counted.
-pub fn operators_time(view: &SqlView<'_>, digest: &StageDigest) -> Vec<OperatorTime> {
+pub fn operators_time(context: &Context<'_>, view: &SqlView<'_>, digest: &StageDigest) -> Vec<OperatorTime> {
     let place = (digest.id, digest.attempt);
     let run_ms = digest.counted.run_ms as f64;
     let own: Vec<(u32, &Node)> = view
@@ -81,7 +93,7 @@ pub fn operators_time(view: &SqlView<'_>, digest: &StageDigest) -> Vec<OperatorT
     if measured > run_ms {
         times.iter_mut().for_each(|time| time.ms *= run_ms / measured);
     }
-    deal_out((run_ms - measured).max(0.0), view, &mut times);
+    deal_out(context, (run_ms - measured).max(0.0), view, &mut times);
     for time in &mut times {
         time.share = time.ms / run_ms;
     }
@@ -130,12 +142,12 @@ pub fn python_wait_ms(digest: &StageDigest) -> f64 {
 }
 
 /// Deals time out over the operators without timers, by rows in and out.
-fn deal_out(rest: f64, view: &SqlView<'_>, times: &mut [OperatorTime]) {
+fn deal_out(context: &Context<'_>, rest: f64, view: &SqlView<'_>, times: &mut [OperatorTime]) {
     let weight = |time: &OperatorTime| match time.method {
-        TimeMethod::Rows => rows_through(view, time.node),
+        TimeMethod::Rows => rows_through(context, view, time.node),
         // Timers cover a part of an exchange (not its serialization) and of a sort (not the copying of its rows).
-        _ if exchange(view, time.node).is_some() => rows_through(view, time.node),
-        _ if view.nodes[time.node as usize].name == "Sort" => rows_through(view, time.node),
+        _ if exchange(view, time.node).is_some() => rows_through(context, view, time.node),
+        _ if view.nodes[time.node as usize].name == "Sort" => rows_through(context, view, time.node),
         TimeMethod::Measured | TimeMethod::Remainder => 0.0,
     };
     let weights: Vec<f64> = times.iter().map(weight).collect();
@@ -147,7 +159,7 @@ fn deal_out(rest: f64, view: &SqlView<'_>, times: &mut [OperatorTime]) {
     }
 }
 
-fn rows_through(view: &SqlView<'_>, node: u32) -> f64 {
+fn rows_through(context: &Context<'_>, view: &SqlView<'_>, node: u32) -> f64 {
     let it = &view.nodes[node as usize];
     if exchange(view, node).is_some() {
         return rows::rows_into(view, node).unwrap_or(0) as f64;
@@ -156,9 +168,9 @@ fn rows_through(view: &SqlView<'_>, node: u32) -> f64 {
         && let Some(join) = join(view, node).filter(|join| join.is_loop())
         && let Some(pairs) = join.pairs()
     {
-        return pairs * PAIR + join.rows.unwrap_or(0) as f64;
+        return pairs * context.get(&PAIR) + join.rows.unwrap_or(0) as f64;
     }
-    let factor = if names::calls_foreign_code(&it.detail) { FOREIGN_CODE } else { 1.0 };
+    let factor = if names::calls_foreign_code(&it.detail) { context.get(&FOREIGN_CODE) } else { 1.0 };
     let incoming: i64 = it.children.iter().filter_map(|child| rows::rows_into(view, *child)).sum();
     (incoming + rows::rows_into(view, node).unwrap_or(0)) as f64 * factor
 }

@@ -44,7 +44,14 @@ fn failed_jobs_are_a_rate_and_cancelled_ones_are_not_failed() {
         let claims = of_kind(&sink, "jobFailureRate");
         assert_eq!(claims.len(), usize::from(fires), "{succeeded} {failed} {stopped}");
         if let Some(claim) = claims.first() {
-            assert_eq!(number(claim, "failed_jobs"), f64::from(failed));
+            assert_eq!(number(claim, "failed_jobs"), f64::from(failed + stopped));
+            let all = failed + stopped + succeeded;
+            assert!(
+                claim.title.starts_with(&format!("{} of {all} job", failed + stopped)),
+                "{}",
+                claim.title
+            );
+            assert_eq!(claim.title.contains("of them cancelled"), stopped > 0, "{}", claim.title);
             assert_eq!(number(claim, "failed_jobs_wall_ms"), 3000.0);
             assert_eq!(number(claim, "cancelled_jobs"), f64::from(stopped));
             assert!(claim.severity >= Some(Severity::Warning));
@@ -378,10 +385,26 @@ fn the_log_itself() {
     reversed.job(None, &[vec![late]]);
     let mut healthy = Made::new("3.5.9", 1, 1, &[]);
     healthy.job(None, &[vec![task(1000)]]);
+    // A stage that was cancelled while a task of it ran: nobody waited for the task's end.
+    let mut cancelled = Made::new("3.5.9", 1, 1, &[]);
+    let stage = cancelled.job(None, &[vec![task(1000)]])[0];
+    let now = cancelled.now;
+    cancelled.line(
+        json!({"Event": "SparkListenerTaskStart", "Stage ID": stage, "Stage Attempt ID": 0, "Task Info": {
+        "Task ID": 1, "Index": 1, "Attempt": 0, "Launch Time": now - 500, "Executor ID": "1", "Host": "h1",
+        "Locality": "ANY", "Speculative": false, "Getting Result Time": 0, "Finish Time": 0, "Failed": false,
+        "Killed": false, "Accumulables": []}}),
+    );
+    cancelled.line(json!({"Event": "SparkListenerStageCompleted", "Stage Info": {"Stage ID": stage,
+        "Stage Attempt ID": 0, "Stage Name": "s", "Number of Tasks": 2, "RDD Info": [], "Parent IDs": [],
+        "Details": "", "Submission Time": now - 1000, "Completion Time": now, "Accumulables": [],
+        "Failure Reason": "Job 0 cancelled"}}));
+    assert_eq!(cancelled.run().trust.coverage.tasks_expected, 2);
     for (run, subject) in [
         (dropped.run(), Some("droppedEvents")),
         (reversed.run(), Some("clockSkew")),
         (healthy.run(), None),
+        (cancelled.run(), None),
         (fixture("rolled-compacted-4.3.0"), Some("compacted")),
         (fixture("killed-rolled-4.3.0"), None),
         (fixture("failures-4.3.0"), None),

@@ -65,6 +65,23 @@ fn dynamic_allocation_is_not_proposed_where_it_is_on() {
 }
 
 #[test]
+fn local_mode_has_no_executors_to_give_back() {
+    for name in ["failures-4.3.0", "barrier-4.3.0"] {
+        let sink = said(&fixture(name), "UTIL");
+        let [claim] = of_kind(&sink, "utilization")[..] else { panic!("{sink:?}") };
+        let advice = &claim.recommendation;
+        assert!(
+            advice.text.contains("one JVM") && !advice.text.contains("fewer executors"),
+            "{}",
+            advice.text
+        );
+        assert!(!claim.title.contains("executors") && !claim.validate.contains("executors"), "{claim:?}");
+        assert!(advice.changes.iter().all(|change| change.key == "local cores"), "{:?}", advice.changes);
+        assert!(advice.changes.iter().all(|change| change.current.as_deref() != Some("0")));
+    }
+}
+
+#[test]
 fn heaps_are_judged_by_their_peaks() {
     let gib = 1_i64 << 30;
     // (peak, spilled, lifetime is long enough, heap proposed)

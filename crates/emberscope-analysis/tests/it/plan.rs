@@ -174,7 +174,7 @@ fn operators_share_the_time_of_their_stage() {
         let context = Context::of(&run, &thresholds);
         for digest in &context.stages {
             let Some(view) = digest.sql_id.and_then(|id| context.sql_view(id)) else { continue };
-            let times = operators_time(&view, digest);
+            let times = operators_time(&context, &view, digest);
             let sum: f64 = times.iter().map(|time| time.ms).sum();
             assert!(
                 times.is_empty() || (sum - digest.counted.run_ms as f64).abs() < 1.0,

@@ -1,25 +1,31 @@
 //! Gaps between jobs, and what lay around them.
 
+use super::kind::Kind;
 use crate::capacity;
 use crate::context::Context;
+use crate::detector::Threshold;
 use crate::plan::{OperatorClass, SqlView};
 use crate::replay::Edit;
 use emberscope_log::event::plan::MetricKind;
 use emberscope_model::sql::SqlExecution;
 use serde_json::Value;
 
-/// What the driver did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Startup,
-    Planning,
-    Listing,
-    Broadcast,
-    Commit,
-    Collect,
-    Code,
-    End,
-}
+/// From the end of a query to a piece that handles its result, at most.
+pub(super) const RIGHT_AFTER_MS: Threshold = Threshold {
+    tag: "DRIVER",
+    name: "right_after_ms",
+    default: 100.0,
+    doc: "Time from the end of a query with a large result to driver-only time that counts as handling it, at most.",
+};
+
+/// Share of a gap in a query that its plan's own metrics must explain.
+pub(super) const CAUSE_SHARE: Threshold = Threshold {
+    tag: "DRIVER",
+    name: "cause_share",
+    default: 0.5,
+    doc: "Share of a gap within a query that listing, or collecting and building broadcasts, must take by the plan's own \
+          metrics for the gap to be called so.",
+};
 
 /// A part of a gap in which the driver did one thing.
 #[derive(Clone, Debug)]
@@ -106,11 +112,10 @@ fn last_arrival(ctx: &Context<'_>, from: i64, to: i64) -> Option<i64> {
 
 /// Time right after a query with a large result is its handling: rows become objects of the program.
 pub(super) fn name_results(ctx: &Context<'_>, pieces: &mut [Piece], large_bytes: f64) {
-    /// From the end of a query to the piece, at most.
-    const RIGHT_AFTER_MS: i64 = 100;
+    let right_after_ms = ctx.get(&RIGHT_AFTER_MS) as i64;
     for piece in pieces.iter_mut().filter(|piece| matches!(piece.kind, Kind::Code | Kind::End)) {
         let ended = ctx.run.sql_executions.iter().filter(|execution| {
-            execution.end_ms.is_some_and(|end| (0..=RIGHT_AFTER_MS).contains(&(piece.from_ms - end)))
+            execution.end_ms.is_some_and(|end| (0..=right_after_ms).contains(&(piece.from_ms - end)))
         });
         let large = ended.max_by_key(|execution| result_bytes(ctx, execution));
         if let Some(execution) = large.filter(|large| result_bytes(ctx, large) as f64 >= large_bytes) {
@@ -186,15 +191,15 @@ fn kind_in_query(ctx: &Context<'_>, execution: &SqlExecution, from: i64, to: i64
     let earlier =
         execution.job_ids.iter().filter_map(|id| ctx.run.job(*id)?.start_ms).any(|start| start < from);
     let view = ctx.queries().contains(&execution.id).then(|| ctx.sql_view(execution.id)).flatten();
-    let half = (to - from) / 2;
+    let much = ((to - from) as f64 * ctx.get(&CAUSE_SHARE)) as i64;
     if !later && earlier {
         let writes = view.as_ref().is_some_and(|view| has(view, OperatorClass::Write));
         return if writes { Kind::Commit } else { Kind::Collect };
     }
     let Some(view) = view else { return Kind::Planning };
-    if driver_ms(&view, &["metadata time"]) > half {
+    if driver_ms(&view, &["metadata time"]) > much {
         Kind::Listing
-    } else if driver_ms(&view, &["time to collect", "time to build"]) > half {
+    } else if driver_ms(&view, &["time to collect", "time to build"]) > much {
         Kind::Broadcast
     } else {
         Kind::Planning

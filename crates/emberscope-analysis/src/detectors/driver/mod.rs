@@ -1,14 +1,16 @@
 //! Time in which only the driver worked.
 
 mod gaps;
+mod kind;
 mod series;
 
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
-use crate::finding::{Change, Claim, Confidence, Nature, Scope, Severity, Worth};
+use crate::finding::{Claim, Confidence, Nature, Scope, Severity, Worth};
 use crate::replay::Edit;
 use crate::words::{core_time, count, duration, rounded};
-use gaps::{Kind, Piece, pieces};
+use gaps::{Piece, pieces};
+use kind::Kind;
 use std::collections::BTreeMap;
 
 const NORMAL_MS: Threshold = Threshold {
@@ -196,6 +198,8 @@ pub static DRIVER: Detector = Detector {
         series::MIN_QUERIES,
         series::MIN_OVERHEAD,
         series::LOW_SHARE,
+        gaps::RIGHT_AFTER_MS,
+        gaps::CAUSE_SHARE,
     ],
     checks: &[Check::App(check), Check::App(series::check)],
     what: "For a large part of the run no job was active: executors waited for the driver. The evidence tells what lay \
@@ -424,110 +428,4 @@ fn only_query(ctx: &Context<'_>, pieces: &[&Piece]) -> Option<u64> {
     let total: i64 = by_query.values().sum();
     let (query, most) = by_query.into_iter().max_by_key(|(_, ms)| *ms)?;
     query.filter(|_| most as f64 >= total as f64 * ctx.get(&ONE_QUERY_SHARE))
-}
-
-impl Kind {
-    /// Whether it is cut out of a query's time, before its plan is looked at.
-    fn is_in_query(self) -> bool {
-        !matches!(self, Kind::Startup | Kind::Code | Kind::End | Kind::Collect)
-    }
-
-    const ALL: [Kind; 8] = [
-        Kind::Startup,
-        Kind::Planning,
-        Kind::Listing,
-        Kind::Broadcast,
-        Kind::Commit,
-        Kind::Collect,
-        Kind::Code,
-        Kind::End,
-    ];
-
-    fn name(self) -> &'static str {
-        match self {
-            Kind::Startup => "startup",
-            Kind::Planning => "planning",
-            Kind::Listing => "listing",
-            Kind::Broadcast => "broadcast",
-            Kind::Commit => "commit",
-            Kind::Collect => "collect",
-            Kind::Code => "code",
-            Kind::End => "end",
-        }
-    }
-
-    fn title(self) -> &'static str {
-        match self {
-            Kind::Startup => "Start-up",
-            Kind::Planning => "The driver planned queries",
-            Kind::Listing => "The driver listed files",
-            Kind::Broadcast => "The driver built broadcasts",
-            Kind::Commit => "The driver committed output",
-            Kind::Collect => "The driver handled results",
-            Kind::Code => "The driver worked outside queries",
-            Kind::End => "The run went on after its last job",
-        }
-    }
-
-    fn advice(self) -> &'static str {
-        match self {
-            Kind::Startup => {
-                "Look at what the driver does before its first job: packages it resolves, files it loads, executors it \
-                 waits for."
-            }
-            Kind::Planning => {
-                "Plan less: give schemas instead of inferring them, do not grow plans in loops, cut very large plans \
-                 with a checkpoint."
-            }
-            Kind::Listing => {
-                "List less: prune partitions early, compact small files, or use a table format that keeps its file list."
-            }
-            Kind::Broadcast => {
-                "Broadcast less: filter the small side before the join, or lower the threshold so that large sides are \
-                 shuffled."
-            }
-            Kind::Commit => {
-                "Commit less: write fewer files and partitions, and use a committer made for the storage."
-            }
-            Kind::Collect => {
-                "After their last job queries were still busy in the driver, turning results into rows or frames. Write \
-                 large results, aggregate first, or fetch them in parts."
-            }
-            Kind::Code => {
-                "Executors waited for the program itself. Run independent work at the same time, and move work on rows \
-                 into Spark."
-            }
-            Kind::End => "Stop Spark before work that does not need it, so that executors are freed.",
-        }
-    }
-
-    fn change(self) -> Change {
-        match self {
-            Kind::Startup => Change::code("driver start-up", "less work before the first job"),
-            Kind::Planning => Change::code("query planning", "explicit schemas, smaller plans"),
-            Kind::Listing => Change::data("input files", "fewer files and partitions to list"),
-            Kind::Broadcast => Change::code("broadcast side", "smaller, or shuffled"),
-            Kind::Commit => Change::data("output files", "fewer files and partitions"),
-            Kind::Collect => Change::code("result", "written by executors instead of collected"),
-            Kind::Code => Change::code("driver program", "independent queries at the same time"),
-            Kind::End => Change::code("end of the program", "spark.stop() before other work"),
-        }
-    }
-
-    fn confidence(self) -> Confidence {
-        match self {
-            Kind::Listing | Kind::Broadcast => Confidence::High,
-            Kind::Planning | Kind::Commit | Kind::Collect => Confidence::Medium,
-            Kind::Startup | Kind::Code | Kind::End => Confidence::Low,
-        }
-    }
-
-    fn validate(self) -> &'static str {
-        match self {
-            Kind::Code | Kind::End => {
-                "The driver's log or a profile of it shows what it did: waiting for somebody else refutes it."
-            }
-            _ => "A profile of the driver in that time that shows other work refutes it.",
-        }
-    }
 }

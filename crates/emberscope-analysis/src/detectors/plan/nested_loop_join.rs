@@ -6,6 +6,7 @@ use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Worth};
 use crate::plan::join::{Join, JoinType, joins};
 use crate::plan::price::{self, Part};
+use crate::plan::time::PAIR;
 use crate::plan::{SqlView, names};
 use std::collections::BTreeSet;
 
@@ -64,6 +65,7 @@ pub static NESTED_LOOP_JOIN: Detector = Detector {
         MIN_SHARE,
         SURE_SHARE,
         BUCKETS,
+        PAIR,
     ],
     checks: &[Check::Sql(check)],
     what: "A `BroadcastNestedLoopJoin` or `CartesianProduct` compared very many pairs of rows. Spark uses them where the \

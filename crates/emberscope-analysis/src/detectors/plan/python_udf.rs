@@ -9,7 +9,7 @@ use crate::plan::names::{PythonKind, python_kind};
 use crate::plan::price::{self, Part};
 use crate::plan::rows::rows_into;
 use crate::plan::text::{list, split_top, without_ids};
-use crate::plan::time::{TimeMethod, operators_time};
+use crate::plan::time::{FOREIGN_CODE, TimeMethod, operators_time};
 use crate::plan::{SqlView, text};
 
 const KIND: &str = "pythonUdf";
@@ -40,7 +40,7 @@ pub static PYTHON_UDF: Detector = Detector {
         name: KIND,
         what: "A Python function is called row by row and takes a good part of its stages' time.",
     }],
-    thresholds: &[MIN_SHARE, MIN_ROWS, ARROW_GAIN, BUILTIN_GAIN],
+    thresholds: &[MIN_SHARE, MIN_ROWS, ARROW_GAIN, BUILTIN_GAIN, FOREIGN_CODE],
     checks: &[Check::Sql(check)],
     what: "A `BatchEvalPython` operator handed every row, pickled, to a Python worker and back, and its stages spent a good \
 part of their time waiting for that. Functions that already take Arrow batches (pandas UDFs, `mapInPandas`) are not \
@@ -73,7 +73,8 @@ fn check_node(context: &Context<'_>, view: &SqlView<'_>, node: u32, sink: &mut S
     let (mut parts, mut python_ms, mut run_ms, mut is_measured) = (Vec::new(), 0.0, 0i64, true);
     for place in &it.stages.stages {
         let Some(digest) = context.digest_of(place.0, place.1) else { continue };
-        let Some(time) = operators_time(view, digest).into_iter().find(|time| time.node == node) else {
+        let Some(time) = operators_time(context, view, digest).into_iter().find(|time| time.node == node)
+        else {
             continue;
         };
         python_ms += time.ms;

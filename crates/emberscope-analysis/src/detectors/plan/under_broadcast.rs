@@ -344,8 +344,11 @@ fn edits(context: &Context<'_>, view: &SqlView<'_>, case: &Case<'_>) -> (Vec<Edi
         let gone = |node: u32| {
             exchanges.contains(&node) || sorts.contains(&node) || is_merge && node == case.join.node
         };
-        let share: f64 =
-            operators_time(view, digest).iter().filter(|time| gone(time.node)).map(|time| time.share).sum();
+        let share: f64 = operators_time(context, view, digest)
+            .iter()
+            .filter(|time| gone(time.node))
+            .map(|time| time.share)
+            .sum();
         let run = digest.counted.run_ms as f64;
         let is_reader = case.large.readers.contains(place);
         let measured = if is_reader {
