@@ -183,11 +183,11 @@ fn code_place(text: &str) -> Option<String> {
 
 /// `File "/jobs/etl.py", line 12, in parse`: the last one that is not PySpark's.
 fn python_place(text: &str) -> Option<String> {
-    let frames = text.lines().filter_map(|line| line.trim().strip_prefix("File \""));
-    let own = frames.filter(|frame| {
+    let frames = text.lines().rev().filter_map(|line| line.trim().strip_prefix("File \""));
+    let mut own = frames.filter(|frame| {
         !["/pyspark/", "pyspark.zip", "/lib/python", "<frozen"].iter().any(|part| frame.contains(part))
     });
-    let (file, rest) = own.last()?.split_once("\", line ")?;
+    let (file, rest) = own.next()?.split_once("\", line ")?;
     let name = file.rsplit('/').next().unwrap_or(file);
     let (line, function) = rest.split_once(", in ").unwrap_or((rest, ""));
     Some(match function.trim() {
