@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::detector::{Check, Detector, NotChecked, Sink};
 use crate::detectors::DETECTORS;
 use crate::finding::{Claim, Finding};
+use crate::merge;
 use crate::pricing::{Pricer, price};
 use crate::stage_view::StageView;
 use crate::thresholds::Thresholds;
@@ -90,9 +91,12 @@ pub fn diagnose(run: &Run, options: &Options) -> Diagnosis {
     let context = Context::of(run, &options.thresholds);
     let Sink { claims, mut not_checked } = look(&context, options);
     let claims = claims.into_iter().filter(|claim| is_asked_for(claim, options)).collect();
+    let claims = merge::fold(&context, claims);
     let pricer = Pricer::of(&context);
     let model_error = pricer.as_ref().map_or_else(ModelError::default, Pricer::model_error);
-    let priced = price(&context, pricer.as_ref(), claims);
+    let mut priced = price(&context, pricer.as_ref(), claims);
+    merge::failure_first(&context, &mut priced);
+    merge::settle_values(&mut priced);
     let attribution = attribute(&context, model_error);
     let mut verdict = verdict(&context, pricer.as_ref(), &priced, &attribution);
     if let Some(what) = options.restriction() {

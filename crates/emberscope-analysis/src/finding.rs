@@ -221,6 +221,9 @@ pub struct Claim {
     /// What tells this claim from others of its type at the same stage, node and so on, the same in
     /// every run of the job: a setting's name, a relation. Never a measured value.
     pub subject: String,
+    /// What it comes from, where other queries may have the same: claims of one type with one cause are told
+    /// as one. Holds no measured value.
+    pub cause: Option<String>,
     /// One line.
     pub title: String,
     /// The numbers.
@@ -251,6 +254,7 @@ impl Claim {
             variant: None,
             scope,
             subject: String::new(),
+            cause: None,
             title: title.into(),
             evidence: Map::new(),
             recommendation: Recommendation::default(),

@@ -16,6 +16,7 @@ mod identity;
 pub mod losses;
 pub mod materiality;
 mod parallel;
+mod merge;
 pub mod partitions;
 pub mod phrases;
 pub mod plan;

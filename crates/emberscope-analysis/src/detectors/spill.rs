@@ -176,11 +176,11 @@ fn with_volume_fix(
         return claim
             .evidence("proposed_tasks", tasks)
             .advice(format!(
-                "Make the partitions about {need:.0} times smaller ({how}), or give each task more memory ({key} = {larger}, or fewer cores per executor)."
+                "Make the partitions about {need:.0} times smaller ({how}), or give each task more memory ({key}, or fewer cores per executor)."
             ))
             .changes(changes);
     }
     claim
-        .advice(format!("Give each task more memory ({key} = {larger}, or fewer cores per executor), or use more, smaller partitions."))
+        .advice(format!("Give each task more memory ({key}, or fewer cores per executor), or use more, smaller partitions."))
         .changes(conf.propose(key, larger))
 }

@@ -17,6 +17,7 @@ fn every_diagnosis_keeps_the_rules() {
         headlines(&diagnosis, &mut fault);
         changes(&run, &diagnosis, &mut fault);
         texts(&diagnosis, &mut fault);
+        one_value(&diagnosis).into_iter().for_each(&mut fault);
         checks(&diagnosis, &mut fault);
         println!("== {name} {:?} {}", run.application.duration_ms(), diagnosis.verdict.headline);
         for finding in &diagnosis.findings {
@@ -106,6 +107,17 @@ fn changes(run: &Run, diagnosis: &Diagnosis, fault: &mut dyn FnMut(String)) {
 }
 
 /// A finding can be read and checked.
+/// Settings for which a diagnosis proposes two values.
+pub(crate) fn one_value(diagnosis: &Diagnosis) -> Vec<String> {
+    let mut proposed: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let changes = diagnosis.findings.iter().flat_map(|finding| &finding.recommendation.changes);
+    for change in changes.filter(|change| change.kind == ChangeKind::Conf) {
+        proposed.entry(&change.key).or_default().extend(change.proposed.as_deref());
+    }
+    proposed.retain(|_, values| values.len() > 1);
+    proposed.into_iter().map(|(key, values)| format!("{key} is to be {values:?}")).collect()
+}
+
 fn texts(diagnosis: &Diagnosis, fault: &mut dyn FnMut(String)) {
     let has_text = |finding: &Finding| {
         !finding.title.trim().is_empty()

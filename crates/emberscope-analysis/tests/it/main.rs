@@ -16,6 +16,7 @@ mod eight_rules;
 mod lost_work;
 mod made;
 mod memory;
+mod merge;
 mod plan;
 mod plan_joins;
 mod plan_operators;

@@ -1,6 +1,8 @@
 //! Partitioned tables that are read whole for a few rows.
 
-use super::{TAG, bytes_text, count_text, filter_above, is_immaterial, percent, rounded, scope, threshold};
+use super::{
+    TAG, bytes_text, count_text, filter_above, is_immaterial, percent, rounded, same_filter, scope, threshold,
+};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Worth};
@@ -121,7 +123,7 @@ fn check_scan(context: &Context<'_>, view: &SqlView<'_>, scan: &Scan, sink: &mut
     .evidence("read_bytes", scan.bytes.unwrap_or(0))
     .evidence("rows_read", rows)
     .evidence("kept_share", rounded(kept_share))
-    .evidence("filter", condition)
+    .evidence("filter", condition.clone())
     .evidence("partition_columns", scan.partition_columns().join(", "))
     .advice(match hidden {
         Some(column) => format!("The filter names the partition column {column} in a way that Spark cannot prune by: compare the column itself."),
@@ -131,6 +133,7 @@ fn check_scan(context: &Context<'_>, view: &SqlView<'_>, scan: &Scan, sink: &mut
     .change(Change::code("filter", format!("a filter on the partition column of {}", scan.label())));
     claim.nature = if scan.format == Format::Iceberg { Nature::Data } else { Nature::Code };
     claim.subject = scan.relation.clone().unwrap_or_default();
+    claim.cause = Some(same_filter(scan, &condition));
     claim.confidence = match (hidden.is_some(), is_few) {
         (true, _) => Confidence::High,
         (false, true) => Confidence::Medium,

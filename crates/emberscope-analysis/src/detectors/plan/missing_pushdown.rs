@@ -1,7 +1,8 @@
 //! Filters that the reader or the database could have applied.
 
 use super::{
-    TAG, count_text, filter_above, is_immaterial, missing_pruning, percent, rounded, scope, threshold,
+    TAG, count_text, filter_above, is_immaterial, missing_pruning, percent, rounded, same_filter, scope,
+    threshold,
 };
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
@@ -100,6 +101,7 @@ fn check_scan(context: &Context<'_>, view: &SqlView<'_>, scan: &Scan, sink: &mut
     .change(Change::code("filter", format!("a condition that can be pushed down instead of {condition}")));
     claim.nature = Nature::Code;
     claim.subject = scan.relation.clone().unwrap_or_default();
+    claim.cause = Some(same_filter(scan, &condition));
     claim.confidence = if is_jdbc { Confidence::Medium } else { Confidence::Low };
     claim.validate = "After the change `PushedFilters` must name the condition and the scan give fewer rows; if it gives as many, the table is not sorted by the column.".to_owned();
     claim.worth = Worth::Replay { low: Vec::new(), high: price::without(&parts, 1.0 - kept_share) };

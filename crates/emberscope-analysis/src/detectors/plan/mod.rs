@@ -21,7 +21,9 @@ use crate::detector::{Sink, Threshold};
 use crate::finding::Scope;
 use crate::plan::exchange::Place;
 use crate::plan::rows::{counted, rows_into};
+use crate::plan::scan::Scan;
 use crate::plan::{OperatorClass, SqlView, names, price};
+use emberscope_model::stage_key::normalized;
 use std::collections::BTreeSet;
 
 pub(crate) const TAG: &str = "PLAN";
@@ -81,6 +83,12 @@ pub(crate) fn up_to_exchange(view: &SqlView<'_>, node: u32) -> BTreeSet<u32> {
         at = it.parent;
     }
     nodes
+}
+
+/// What tells a filter of a relation: queries that differ only in the values compared have one cause.
+pub(crate) fn same_filter(scan: &Scan, condition: &str) -> String {
+    let relation = scan.location.as_deref().or(scan.relation.as_deref()).unwrap_or_default();
+    format!("{relation}\n{}", normalized(condition))
 }
 
 /// Whether a native engine ran parts of a plan; then its types say that they could not be looked for.

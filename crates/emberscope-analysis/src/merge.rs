@@ -1,0 +1,250 @@
+//! What several findings say alike is said once, and a setting gets one value in a diagnosis.
+
+use crate::config::{is_same, parse_bytes, parse_ms};
+use crate::context::Context;
+use crate::detectors::DETECTORS;
+use crate::finding::{Change, ChangeKind, Claim, Severity, Worth};
+use crate::identity::finding_id;
+use crate::pricing::Priced;
+use crate::words;
+use emberscope_model::run::{ApplicationStatus, JobStatus};
+use std::collections::BTreeMap;
+
+/// Queries that a folded claim names in its title.
+const NAMED: usize = 5;
+
+/// Folds claims about queries that have one cause: the same type with the same [`Claim::cause`], or the same
+/// place of the same plan, run again. The first query stands for all; its claim is worth what all are.
+pub(crate) fn fold(context: &Context<'_>, claims: Vec<Claim>) -> Vec<Claim> {
+    let mut kept: Vec<(Claim, Vec<u64>)> = Vec::new();
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for claim in claims {
+        let Some((query, key)) = claim.scope.sql_id.and_then(|id| Some((id, key(context, &claim)?))) else {
+            kept.push((claim, Vec::new()));
+            continue;
+        };
+        match seen.get(&key) {
+            // Twice in one query is two places of it, each with a fix of its own, unless they share a cause.
+            Some(at) if claim.cause.is_some() || !kept[*at].1.contains(&query) => {
+                let (first, queries) = &mut kept[*at];
+                join(first, claim);
+                queries.push(query);
+            }
+            Some(_) => kept.push((claim, vec![query])),
+            None => {
+                seen.insert(key, kept.len());
+                kept.push((claim, vec![query]));
+            }
+        }
+    }
+    kept.into_iter().map(|(claim, queries)| with_queries(claim, queries)).collect()
+}
+
+fn key(context: &Context<'_>, claim: &Claim) -> Option<String> {
+    // What has a stage of its own is told where it is.
+    if claim.scope.stage_id.is_some() || claim.scope.node_id.is_none() {
+        return None;
+    }
+    let variant = claim.variant.unwrap_or("");
+    Some(match &claim.cause {
+        Some(cause) => format!("{}\n{variant}\n{cause}", claim.kind),
+        None => {
+            let detector =
+                DETECTORS.iter().find(|one| one.types.iter().any(|kind| kind.name == claim.kind))?;
+            finding_id(context, detector.tag, claim)
+        }
+    })
+}
+
+/// Adds the worth of a claim to another's.
+fn join(first: &mut Claim, more: Claim) {
+    first.worth = match (std::mem::take(&mut first.worth), more.worth) {
+        (Worth::Replay { mut low, mut high }, Worth::Replay { low: more_low, high: more_high }) => {
+            // Branches of one query may share a stage, whose work goes once.
+            for (all, more) in [(&mut low, more_low), (&mut high, more_high)] {
+                let places: Vec<_> = all.iter().filter_map(crate::replay::Edit::place).collect();
+                all.extend(
+                    more.into_iter().filter(|edit| edit.place().is_none_or(|place| !places.contains(&place))),
+                );
+            }
+            Worth::Replay { low, high }
+        }
+        (Worth::None, worth) | (worth, _) => worth,
+    };
+    first.core_ms = match (first.core_ms, more.core_ms) {
+        (Some(one), Some(other)) => Some(one + other),
+        (one, other) => one.or(other),
+    };
+    first.confidence = first.confidence.max(more.confidence);
+    first.severity = first.severity.max(more.severity);
+    first.stages.extend(more.stages);
+    first.stages.sort_unstable();
+    first.stages.dedup();
+}
+
+fn with_queries(mut claim: Claim, mut queries: Vec<u64>) -> Claim {
+    if queries.len() < 2 {
+        return claim;
+    }
+    let times = queries.len();
+    queries.sort_unstable();
+    queries.dedup();
+    claim.title = if queries.len() == 1 {
+        format!("{} ({times} times in the query)", claim.title)
+    } else {
+        let named: Vec<String> = queries.iter().take(NAMED).map(u64::to_string).collect();
+        let more = if queries.len() > NAMED { ", ..." } else { "" };
+        let all = words::grouped(queries.len() as i64);
+        format!("{} (the same in {all} queries: {}{more})", claim.title, named.join(", "))
+    };
+    claim.evidence("times", times).evidence("queries", queries)
+}
+
+/// Of a failed run the failure comes first, and of failures the one that ended it; what would make it faster
+/// comes after.
+pub(crate) fn failure_first(context: &Context<'_>, kept: &mut [Priced]) {
+    if context.run.application.status != ApplicationStatus::Failed {
+        return;
+    }
+    let failed = context.run.jobs.iter().filter(|job| job.status == JobStatus::Failed);
+    let last = failed.max_by_key(|job| (job.end_ms, job.id)).map(|job| job.id);
+    kept.sort_by_key(|priced| {
+        let finding = &priced.finding;
+        let is_fatal =
+            finding.severity == Severity::Critical && matches!(finding.tag, "FAIL" | "SFAIL" | "JOBS");
+        let stage = finding.scope.stage_id.zip(finding.scope.stage_attempt);
+        let jobs = stage.and_then(|(id, attempt)| context.run.stage(id, attempt)).map(|stage| &stage.job_ids);
+        let is_last = jobs.is_some_and(|jobs| last.is_some_and(|last| jobs.contains(&last)));
+        (finding.tag != "INCMP", !(is_fatal && is_last), !is_fatal)
+    });
+}
+
+/// One value for each setting: findings that want to go the same way get the value that serves all of them;
+/// where they want to go opposite ways, the most important one has its way and the others say what they would.
+/// `kept` is in the order of importance.
+pub(crate) fn settle_values(kept: &mut [Priced]) {
+    let mut wanted: BTreeMap<String, Vec<(usize, Change)>> = BTreeMap::new();
+    for (n, priced) in kept.iter().enumerate() {
+        for change in &priced.finding.recommendation.changes {
+            if change.kind == ChangeKind::Conf && change.proposed.is_some() {
+                wanted.entry(change.key.clone()).or_default().push((n, change.clone()));
+            }
+        }
+    }
+    for (key, wants) in wanted {
+        let proposed = |change: &Change| change.proposed.clone().unwrap_or_default();
+        let first = proposed(&wants[0].1);
+        if wants.iter().all(|(_, change)| is_same(&key, &proposed(change), &first)) {
+            // Written alike, too: `2g` and `2048m` would look like two values.
+            wants.iter().for_each(|(n, _)| set(&mut kept[*n], &key, &first));
+            continue;
+        }
+        let way = direction(&wants[0].1);
+        let (along, against): (Vec<_>, Vec<_>) = wants
+            .iter()
+            .partition(|(n, change)| *n == wants[0].0 || (way.is_some() && direction(change) == way));
+        let values = along.iter().map(|(_, change)| proposed(change));
+        let value = way.and_then(|is_up| serving_all(&key, is_up, values)).unwrap_or(first);
+        let winner = kept[wants[0].0].finding.id.clone();
+        for (n, change) in along {
+            let own = proposed(change);
+            if !is_same(&key, &own, &value) {
+                say(
+                    &mut kept[*n],
+                    &format!(
+                        "`{key}` has one value for all findings here, {value}; this one alone would do with {own}."
+                    ),
+                );
+            }
+            set(&mut kept[*n], &key, &value);
+        }
+        for (n, change) in against {
+            let own = proposed(change);
+            let finding = &mut kept[*n].finding;
+            finding.recommendation.changes.retain(|change| change.key != key);
+            let how = if key.starts_with("spark.sql.") {
+                ": set it for this query alone"
+            } else {
+                ", which is worth more"
+            };
+            say(
+                &mut kept[*n],
+                &format!("For this finding `{key}` would be {own}, against what {winner} proposes{how}."),
+            );
+        }
+    }
+}
+
+fn set(priced: &mut Priced, key: &str, value: &str) {
+    let changes = priced.finding.recommendation.changes.iter_mut();
+    for change in changes.filter(|change| change.kind == ChangeKind::Conf && change.key == key) {
+        if change.proposed.is_some() {
+            change.proposed = Some(value.to_owned());
+        }
+    }
+}
+
+fn say(priced: &mut Priced, sentence: &str) {
+    let text = &mut priced.finding.recommendation.text;
+    if !text.is_empty() {
+        text.push(' ');
+    }
+    text.push_str(sentence);
+}
+
+/// A value that can be compared: bytes, milliseconds or a number.
+fn magnitude(key: &str, value: &str) -> Option<f64> {
+    let known = crate::config::key(key);
+    let (bytes, ms) = known.map_or((1, 1000), |key| (key.bare_bytes, key.bare_ms));
+    let whole = |value: i64| value as f64;
+    value
+        .trim()
+        .parse()
+        .ok()
+        .or_else(|| parse_bytes(value, bytes).map(whole))
+        .or_else(|| parse_ms(value, ms).map(whole))
+}
+
+/// Whether a change makes a value larger; what is not set is made larger.
+fn direction(change: &Change) -> Option<bool> {
+    let to = magnitude(&change.key, change.proposed.as_deref()?)?;
+    match &change.current {
+        Some(current) => Some(to > magnitude(&change.key, current)?),
+        None => Some(true),
+    }
+}
+
+/// Of values that all go one way the one that serves every finding. Of sizes of partitions that is the
+/// smallest, and of fewer partitions the most, since no task gets too large then; else the farthest.
+fn serving_all(key: &str, is_up: bool, values: impl Iterator<Item = String>) -> Option<String> {
+    let is_size =
+        ["PartitionBytes", "PartitionSize", "PartitionSizeInBytes"].iter().any(|name| key.ends_with(name));
+    let is_largest = !is_size && (is_up || key.ends_with(".partitions"));
+    let mut values: Vec<(f64, String)> =
+        values.map(|value| Some((magnitude(key, &value)?, value))).collect::<Option<_>>()?;
+    values.sort_by(|a, b| a.0.total_cmp(&b.0));
+    if is_largest { values.pop().map(|last| last.1) } else { values.into_iter().next().map(|first| first.1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_value_that_serves_all() {
+        let of = |key: &str, is_up, values: &[&str]| {
+            serving_all(key, is_up, values.iter().map(|value| (*value).to_owned()))
+        };
+        for (key, is_up, values, value) in [
+            ("spark.sql.shuffle.partitions", false, ["84", "47"], "84"),
+            ("spark.sql.shuffle.partitions", true, ["300", "900"], "900"),
+            ("spark.executor.memory", true, ["2g", "1536m"], "2g"),
+            ("spark.dynamicAllocation.executorIdleTimeout", true, ["11s", "3min"], "3min"),
+            ("spark.sql.files.maxPartitionBytes", true, ["256m", "1g"], "256m"),
+            ("spark.sql.autoBroadcastJoinThreshold", false, ["5MB", "10MB"], "5MB"),
+        ] {
+            assert_eq!(of(key, is_up, &values).as_deref(), Some(value), "{key}");
+        }
+        assert_eq!(of("spark.scheduler.mode", true, &["FAIR", "FIFO"]), None);
+    }
+}
