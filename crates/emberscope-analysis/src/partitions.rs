@@ -37,7 +37,8 @@ impl Lever {
 /// What decides the number of tasks of a stage.
 pub fn lever(context: &Context<'_>, view: &StageView<'_>, plan: Option<&StagePlan>) -> Lever {
     let sums = &view.digest.counted;
-    let Some(plan) = plan else {
+    // A barrier stage has as many tasks as the program told it to.
+    let Some(plan) = plan.filter(|_| !view.stage.is_barrier) else {
         return Lever::Program;
     };
     if plan.reads_shuffle || sums.shuffle_read_records > sums.input_records {

@@ -56,11 +56,19 @@ pub(crate) fn verdict(
 ) -> Verdict {
     let chosen = pricer.map_or_else(Vec::new, |pricer| choose(context, pricer, kept));
     let mut actions: Vec<Action> = failures(kept).take(1).map(failure_action).collect();
+    let has_failed = context.run.application.status == ApplicationStatus::Failed && !was_cancelled(context);
+    if has_failed && actions.is_empty() {
+        actions.push(look_for_the_cause());
+    }
     for (n, saved) in &chosen {
         // A failure is the first action already, whatever mending it saves.
         let is_said = actions.iter().any(|action| action.finding_ids.first() == Some(&kept[*n].finding.id));
         if actions.len() < ACTIONS && !is_said {
-            actions.push(action(kept, *n, *saved, pricer));
+            let mut action = action(kept, *n, *saved, pricer);
+            if has_failed {
+                action.text = format!("Once the run no longer fails: {}", action.text);
+            }
+            actions.push(action);
         }
     }
     let fix_all = FixAll { wall_ms: pricer.map(|pricer| fix_all(pricer, kept, &chosen)) };
@@ -78,6 +86,16 @@ fn failures(kept: &[Priced]) -> impl Iterator<Item = &Priced> {
         matches!(priced.finding.tag, "SFAIL" | "JOBS" | "FAIL")
             && priced.finding.severity == Severity::Critical
     })
+}
+
+/// Where a failed run's log does not say why.
+fn look_for_the_cause() -> Action {
+    Action {
+        finding_ids: Vec::new(),
+        text: "Find out why the run failed: no task or stage in the log did, so that the driver's own log has the cause."
+            .to_owned(),
+        savings: Savings { wall_ms: None, core_ms: None, method: SavingMethod::None },
+    }
 }
 
 fn failure_action(priced: &Priced) -> Action {

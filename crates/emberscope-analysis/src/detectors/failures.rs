@@ -2,7 +2,8 @@
 
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
-use crate::finding::{Change, Claim, Confidence, Nature, Severity, Worth};
+use crate::failure_fix;
+use crate::finding::{Claim, Confidence, Nature, Severity, Worth};
 use crate::losses;
 use crate::replay::Edit;
 use crate::stage_view::StageView;
@@ -99,7 +100,9 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
         }
     }
     if let Some(group) = dominant {
-        claim = claim.evidence("class", group.class_name.clone()).evidence("message", group.pattern.clone());
+        claim = claim
+            .evidence("class", group.class_name.clone())
+            .evidence("message", describe(group, view.stage));
         // Attempts of other stages may have ended alike, and then the example is one of theirs.
         if (group.example.stage_id, group.example.stage_attempt) == (digest.id, digest.attempt) {
             claim = claim.evidence("example_task_id", group.example.task_id);
@@ -123,18 +126,31 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
         (0u32..).zip(&view.tasks).filter(|(_, task)| task.status.is_failed()).map(|(at, _)| at).collect();
     claim.worth = worth(view, failed, was_fatal);
     claim.validate = "Run the stage again: a failure of the data or the code comes back in the same partition, one of a machine does not.".to_owned();
-    let advice = match () {
-        () if 2 * by_loss > ours => {
-            "Executors or their shuffle files were lost: find out why (see the finding about repeated work) before looking at the tasks."
-        }
-        () if is_out_of_memory(dominant) => {
-            "The tasks ran out of memory: use smaller partitions, or give each task more memory (fewer cores per executor, a larger heap)."
-        }
-        () => {
-            "Find the rows or calls behind the message and handle them where they occur; the stack trace of the example names the line."
-        }
+    let fix = if 2 * by_loss > ours {
+        let executors: Vec<&str> = view
+            .tasks
+            .iter()
+            .filter(|task| task.status == TaskStatus::ExecutorLost)
+            .map(|task| context.text(task.executor))
+            .collect();
+        let mut fix = failure_fix::of_loss(context, failure_fix::loss_of(context, &executors));
+        fix.text = format!(
+            "Executors or their shuffle files were lost; the finding about repeated work (RETRY) has the whole chain. {}",
+            fix.text
+        );
+        fix
+    } else {
+        failure_fix::of_error(context, own_text(view, dominant.copied()).unwrap_or_default())
     };
-    sink.claim(claim.advice(advice).change(Change::code("failing task", reason)));
+    sink.claim(claim.advice(fix.text).changes(fix.changes));
+}
+
+/// The error of a stage with its stack trace: the group's example where it is of this stage, else the reason why
+/// the stage failed.
+fn own_text<'r>(view: &StageView<'r>, group: Option<&'r FailureGroup>) -> Option<&'r str> {
+    let of_stage = group.filter(|group| group.example.stage_id == view.stage.id);
+    let others = || view.stage.failure_reason.as_deref().or(group.map(|group| group.example.text.as_str()));
+    of_stage.map(|group| group.example.text.as_str()).or_else(others)
 }
 
 /// Failed attempts that another one made good took a time that is measured: at best it is all saved, at
@@ -158,16 +174,11 @@ fn status_count(view: &StageView<'_>, status: TaskStatus) -> usize {
     view.tasks.iter().filter(|task| task.status == status).count()
 }
 
-fn is_out_of_memory(group: Option<&&FailureGroup>) -> bool {
-    group.is_some_and(|group| {
-        group.example.text.contains("OutOfMemoryError")
-            || group.class_name.as_deref().is_some_and(|name| name.contains("OutOfMemory"))
-    })
-}
-
 /// `ValueError: bad row #`, at most as long as a line.
 fn describe(group: &FailureGroup, stage: &StageAttempt) -> String {
     const LONGEST: usize = 120;
+    // Spark's mark for a class of errors says nothing once its numbers are left out.
+    let pattern = group.pattern.split(" SQLSTATE: ").next().unwrap_or(&group.pattern);
     let class = group.class_name.as_deref().and_then(|name| name.rsplit('.').next());
     let is_traceback = group.pattern.ends_with("Traceback (most recent call last):");
     let text = match class {
@@ -177,8 +188,8 @@ fn describe(group: &FailureGroup, stage: &StageAttempt) -> String {
             let text = own.or(stage.failure_reason.as_deref());
             text.and_then(losses::telling_line).unwrap_or("an exception in Python").to_owned()
         }
-        Some(class) if !group.pattern.contains(class) => format!("{class}: {}", group.pattern),
-        _ => group.pattern.clone(),
+        Some(class) if !pattern.contains(class) => format!("{class}: {pattern}"),
+        _ => pattern.to_owned(),
     };
     match text.char_indices().nth(LONGEST) {
         Some((cut, _)) => format!("{}...", &text[..cut]),

@@ -2,7 +2,8 @@
 
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
-use crate::finding::{Change, Claim, Confidence, Nature, Scope, Severity, Worth};
+use crate::failure_fix;
+use crate::finding::{Claim, Confidence, Nature, Scope, Severity, Worth};
 use crate::losses::{self, LossCause};
 use crate::replay::Edit;
 use crate::stage_view::{StageView, Task};
@@ -11,8 +12,12 @@ use emberscope_model::run::Executor;
 use emberscope_model::tasks::LostCause;
 use std::collections::{BTreeMap, BTreeSet};
 
-const LEAST_MS: Threshold =
-    Threshold { tag: "RETRY", name: "least_ms", default: 1000.0, doc: "Least task time that was lost." };
+const LEAST_MS: Threshold = Threshold {
+    tag: "RETRY",
+    name: "least_ms",
+    default: 1000.0,
+    doc: "Least task time that was lost, where no attempt failed.",
+};
 const WARNING_SHARE: Threshold = Threshold {
     tag: "RETRY",
     name: "warning_share",
@@ -34,7 +39,8 @@ pub static RETRY: Detector = Detector {
 their stage fails, and the stage that wrote them runs again for what is missing. The finding joins this chain to its root cause (out of memory, \
 preemption, decommission, crash, missing heartbeats, or an idle executor that was let go with its files) and gives the cost of all of it.",
     rule: "All attempts that were lost to executors, fetch failures, resubmission and stage retries, by the cause of the executor they were on, \
-or else of the executor that was lost last before. At least `least_ms` of task time. From `warning_share` of the task time of the run \
+or else of the executor that was lost last before. At least `least_ms` of task time, or an attempt that failed with its executor or for want \
+of its files: that is told as a fact at least, with its cause. From `warning_share` of the task time of the run \
 it is a warning whatever its wall time.",
     why: "Lost work is paid for twice, and the second time little of it runs in parallel: a handful of missing partitions, then everything that waited for them.",
     fix: "*Out of memory*: more memory overhead for memory outside the heap (Python, native code, network buffers), smaller partitions, or fewer cores per executor.\n\n\
@@ -78,7 +84,8 @@ fn check(context: &Context<'_>, sink: &mut Sink) {
         }
     }
     for (cause, chain) in chains {
-        if chain.lost_ms as f64 >= context.get(&LEAST_MS) {
+        // What failed is told with its cause however short it was: findings about it point here.
+        if chain.lost_ms as f64 >= context.get(&LEAST_MS) || !chain.removed.is_empty() {
             sink.claim(claim(context, cause, &chain, &losses));
         }
     }
@@ -203,7 +210,11 @@ fn claim(
         LossCause::OutOfMemory | LossCause::Crashed => Confidence::Medium,
         _ => Confidence::High,
     };
-    claim.severity = (share >= context.get(&WARNING_SHARE)).then_some(Severity::Warning);
+    claim.severity = if share >= context.get(&WARNING_SHARE) {
+        Some(Severity::Warning)
+    } else {
+        (!chain.removed.is_empty()).then_some(Severity::Info)
+    };
     claim.core_ms = Some(chain.lost_core_ms as i64);
     let removed: Vec<Edit> = chain
         .removed
@@ -221,43 +232,13 @@ fn claim(
     claim.validate =
         "The log of the resource manager must name the same cause for these executors at that time."
             .to_owned();
-    with_fix(context, cause, claim)
+    let fix = failure_fix::of_loss(context, cause);
+    claim.advice(fix.text).changes(fix.changes)
 }
 
 fn scope(chain: &Chain) -> Scope {
     Scope {
         executor_id: (chain.executors.len() == 1).then(|| chain.executors.first().cloned()).flatten(),
         ..Scope::default()
-    }
-}
-
-fn with_fix(context: &Context<'_>, cause: LossCause, claim: Claim) -> Claim {
-    let conf = context.conf(None);
-    match cause {
-        LossCause::OutOfMemory => {
-            let memory = conf.bytes("spark.executor.memory").unwrap_or(1 << 30);
-            let now = conf.bytes("spark.executor.memoryOverhead").map(|bytes| if bytes < 1 << 20 { bytes << 20 } else { bytes });
-            // Default: a tenth of the heap, at least 384 MiB. Twice what there is.
-            let overhead = 2 * now.unwrap_or((memory / 10).max(384 << 20));
-            claim
-                .advice("The executor was killed from outside, most likely for its memory: raise the overhead for what lies outside the heap (Python, native code), or run fewer, smaller tasks in it at a time.")
-                .changes(conf.propose("spark.executor.memoryOverhead", words::setting_size(overhead)))
-        }
-        LossCause::Preempted | LossCause::Decommissioned => claim
-            .advice("Let executors that must go hand over their shuffle and cached blocks first, or run what cannot be repeated cheaply on nodes that are not taken away.")
-            .changes(conf.propose("spark.decommission.enabled", "true"))
-            .changes(conf.propose("spark.storage.decommission.enabled", "true"))
-            .changes(conf.propose("spark.storage.decommission.shuffleBlocks.enabled", "true")),
-        LossCause::HeartbeatTimeout => claim
-            .advice("The executor did not answer for too long, mostly for long collections or an overloaded machine: look at its collections before raising spark.network.timeout.")
-            .change(Change::resource("executor memory", None, "more for each task, if its heap was full")),
-        LossCause::Released => claim
-            .advice("Executors were let go while their shuffle files were still needed: keep those that hold some, or use the external shuffle service.")
-            .changes(conf.propose("spark.dynamicAllocation.shuffleTracking.enabled", "true").filter(|_| {
-                conf.bool("spark.dynamicAllocation.enabled") == Some(true) && conf.bool("spark.shuffle.service.enabled") != Some(true)
-            })),
-        LossCause::Crashed | LossCause::Unknown => claim
-            .advice("Find out why the executor went: its own log ends with the reason, or the log of its node has it.")
-            .change(Change::resource("executor", None, "find the reason of its end")),
     }
 }

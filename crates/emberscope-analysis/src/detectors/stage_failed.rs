@@ -2,7 +2,8 @@
 
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink};
-use crate::finding::{Change, Claim, Confidence, Nature, Severity};
+use crate::failure_fix;
+use crate::finding::{Claim, Confidence, Nature, Severity};
 use crate::losses;
 use crate::stage_view::StageView;
 use crate::words;
@@ -16,7 +17,7 @@ pub static SFAIL: Detector = Detector {
     thresholds: &[],
     checks: &[Check::Stage(check)],
     what: "A stage attempt ended with a failure reason. `givenUp`: nothing did its work afterwards and the job failed. `retried`: shuffle data \
-was lost and a later attempt did the rest; the job may well have succeeded. `cancelled`: the job was cancelled, by a user or because another \
+was lost, or a task of a barrier stage failed, and a later attempt did the rest; the job may well have succeeded. `cancelled`: the job was cancelled, by a user or because another \
 part of the query failed or was not needed any more.",
     rule: "The stage attempt has a failure reason. Given up is critical, retried a warning, cancelled a fact.",
     why: "A failed stage fails its job; one that was retried repeats the work of the lost partitions and waits for it.",
@@ -48,22 +49,24 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
     let line = first_line(reason);
     let title = format!("Stage {} (attempt {}) {how}: {line}", stage.id, stage.attempt);
     let mut claim = Claim::new("stageFailed", context.stage_scope(view.digest), title)
-        .evidence("reason", line.clone())
+        .evidence("reason", line)
         .evidence("attempts", view.digest.attempts)
         .evidence("failed_attempts", view.digest.failed)
         .evidence("lost_ms", view.digest.lost_ms)
         .evidence("job_failed", job_failed)
         .advice(match variant {
+            // The tasks of a barrier stage stand and fall together: one that failed takes the others with it.
+            "retried" if stage.is_barrier => "One task of the barrier failed, and with it all others: mend what made it fail; the finding about failed tasks tells it.",
             "cancelled" => "Nothing to mend here: find out who or what cancelled the job.",
             "retried" => "Find out why the shuffle data was lost; the finding about repeated work tells what it cost.",
             _ => "Mend the error that the reason names; the stack trace of the last failed task tells where it was thrown.",
         });
     if variant == "givenUp" {
-        claim = claim.change(Change::code("failing stage", line));
+        claim = claim.changes(failure_fix::of_error(context, reason).changes);
     }
     claim.variant = Some(variant);
     claim.severity = Some(severity);
-    claim.nature = if variant == "retried" { Nature::Resource } else { Nature::Code };
+    claim.nature = if variant == "retried" && !stage.is_barrier { Nature::Resource } else { Nature::Code };
     claim.confidence = Confidence::High;
     claim.core_ms = Some((view.digest.lost_ms as f64 * view.digest.task_cpus) as i64);
     claim.validate = format!(
@@ -78,6 +81,7 @@ fn first_line(reason: &str) -> String {
     const LONGEST: usize = 160;
     let line = losses::telling_line(reason).unwrap_or("no reason");
     let line = line.trim_start_matches("Job aborted due to stage failure: ");
+    let line = line.split(" SQLSTATE: ").next().unwrap_or(line);
     match line.char_indices().nth(LONGEST) {
         Some((cut, _)) => format!("{}...", &line[..cut]),
         None => line.to_owned(),

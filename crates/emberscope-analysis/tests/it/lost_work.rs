@@ -1,8 +1,9 @@
 //! Failures and repeated work: FAIL, SFAIL, RETRY, SPEC.
 
 use crate::eight_rules::warm;
-use crate::made::{MadeTask, fixture, of_kind, said, task};
-use emberscope_analysis::finding::{Severity, Worth};
+use crate::made::{Made, MadeTask, fixture, of_kind, said, task};
+use emberscope_analysis::diagnosis::{Options, diagnose};
+use emberscope_analysis::finding::{Change, Severity, Worth};
 use emberscope_analysis::replay::Edit;
 use serde_json::json;
 
@@ -55,6 +56,106 @@ fn failed_attempts_by_share() {
     let mut made = warm();
     made.job(None, &[attempts(100, 0)]);
     assert!(said(&made.run(), "FAIL").claims().is_empty());
+}
+
+/// A stage whose every second attempt failed with this error.
+fn failed_with(class: &str, message: &str, stack: &str) -> Made {
+    let mut made = warm();
+    let mut tasks = attempts(20, 4);
+    for task in tasks.iter_mut().take(4) {
+        task.reason = json!({"Reason": "ExceptionFailure", "Class Name": class, "Description": message,
+            "Stack Trace": [], "Full Stack Trace": format!("{class}: {message}\n{stack}"), "Accumulator Updates": []});
+    }
+    made.job(None, &[tasks]);
+    made
+}
+
+#[test]
+fn each_cause_has_a_change_of_its_own() {
+    let spark = "\tat org.apache.spark.rdd.RDD.iterator(RDD.scala:1)";
+    let own = "\tat scala.a.B.c(B.scala:2)\n\tat com.shop.Etl$.parse(Etl.scala:12)";
+    for (class, message, stack, key) in [
+        ("java.lang.OutOfMemoryError", "Java heap space", spark, Some("spark.executor.memory")),
+        ("java.lang.OutOfMemoryError", "Direct buffer memory", spark, Some("spark.executor.memoryOverhead")),
+        ("java.lang.ClassNotFoundException", "com.shop.Row", spark, Some("dependencies")),
+        ("java.lang.IllegalStateException", "bad row", own, Some("Etl.scala:12 (com.shop.Etl$.parse)")),
+        ("java.io.IOException", "broken pipe", spark, None),
+    ] {
+        let sink = said(&failed_with(class, message, stack).run(), "FAIL");
+        let [claim] = of_kind(&sink, "failures")[..] else { panic!("{sink:?}") };
+        let changes = &claim.recommendation.changes;
+        assert_eq!(changes.first().map(|change| change.key.as_str()), key, "{class}");
+        // The error itself is no change.
+        let repeats = |change: &Change| change.proposed.as_deref().is_some_and(|to| to.starts_with(class));
+        assert!(!changes.iter().any(repeats), "{changes:?}");
+    }
+}
+
+#[test]
+fn a_mark_of_spark_without_its_numbers_is_not_shown() {
+    let message = "[USER_RAISED_EXCEPTION] no such day SQLSTATE: P0001";
+    let run = failed_with("org.apache.spark.SparkRuntimeException", message, "").run();
+    let sink = said(&run, "FAIL");
+    let claim = &sink.claims()[0];
+    assert!(
+        claim.title.ends_with("SparkRuntimeException: [USER_RAISED_EXCEPTION] no such day"),
+        "{}",
+        claim.title
+    );
+    assert!(!format!("{claim:?}").contains("P#"), "{claim:?}");
+}
+
+#[test]
+fn a_finding_that_is_pointed_to_is_there() {
+    for name in ["executor-loss-3.4.4", "executor-loss-3.5.9", "executor-loss-4.3.0"] {
+        let diagnosis = diagnose(&fixture(name), &Options::default());
+        let points = diagnosis.findings.iter().any(|finding| finding.recommendation.text.contains("(RETRY)"));
+        assert!(points && diagnosis.findings.iter().any(|finding| finding.kind == "retryWaste"), "{name}");
+    }
+    // Too short to be worth a second, but it failed.
+    let mut made = warm();
+    let mut tasks: Vec<MadeTask> = (0..8).map(|_| task(800)).collect();
+    tasks[0] = task(100);
+    tasks[0].reason = json!({"Reason": "ExecutorLostFailure", "Executor ID": "1", "Exit Caused By App": true,
+        "Loss Reason": "Remote RPC client disassociated"});
+    tasks[0].info = json!({"Failed": true});
+    made.job(None, &[tasks]);
+    let diagnosis = diagnose(&made.run(), &Options::default());
+    let [failed] = diagnosis.findings.iter().filter(|one| one.kind == "failures").collect::<Vec<_>>()[..]
+    else {
+        panic!("{:?}", diagnosis.findings)
+    };
+    assert!(failed.recommendation.text.contains("(RETRY)"), "{}", failed.recommendation.text);
+    assert!(diagnosis.findings.iter().any(|finding| finding.kind == "retryWaste"));
+}
+
+#[test]
+fn a_barrier_has_no_shuffle_to_lose() {
+    for name in ["barrier-3.5.9", "barrier-4.3.0"] {
+        let sink = said(&fixture(name), "SFAIL");
+        let [claim] = sink.claims() else { panic!("{sink:?}") };
+        assert!(claim.recommendation.text.contains("barrier"), "{}", claim.recommendation.text);
+        assert!(!claim.recommendation.text.contains("shuffle"), "{}", claim.recommendation.text);
+    }
+}
+
+#[test]
+fn a_failed_run_says_first_why() {
+    for name in ["failures-3.4.4", "failures-3.5.9", "failures-4.3.0", "connect-4.3.0", "streaming-4.3.0"] {
+        let diagnosis = diagnose(&fixture(name), &Options::default());
+        let (first, rest) = diagnosis.verdict.actions.split_first().unwrap();
+        assert_eq!(first.finding_ids[0], diagnosis.findings[0].id, "{name}");
+        assert_eq!(diagnosis.findings[0].tag, "FAIL", "{name}");
+        assert!(
+            rest.iter().all(|action| action.text.starts_with("Once the run no longer fails: ")),
+            "{rest:?}"
+        );
+        assert!(diagnosis.verdict.headline.contains(&diagnosis.findings[0].title), "{name}");
+        if name.starts_with("failures") {
+            // The last job is the one that ended it.
+            assert_eq!(diagnosis.findings[0].scope.stage_id, Some(7), "{name}");
+        }
+    }
 }
 
 #[test]
