@@ -25,7 +25,8 @@ pub static JOBS: Detector = Detector {
            streaming query, `cancelJobGroup`) are no failures and are counted apart. What failed inside a job, and \
            why, is told by `stageFailed` and `failures`; this finding tells how much of the run went into jobs that \
            gave nothing.",
-    rule: "Fires when failed / ended jobs is at least `failed_share`; cancelled jobs are in neither number.",
+    rule: "Fires when failed / ended jobs is at least `failed_share`; cancelled jobs are in neither number, \
+           though the evidence counts them among both.",
     why: "All work of a failed job is lost unless a retry can use its shuffle files. The evidence gives the time in \
           which failed jobs ran and the core-time of their stages.",
     fix: "Look at the first failed job's message and at the failed stage. If the program goes on after the failure, \
@@ -57,17 +58,19 @@ fn check(ctx: &Context<'_>, sink: &mut Sink) {
         .map(|digest| (digest.attempt_ms as f64 * digest.task_cpus) as i64)
         .sum();
     let cancelled = ctx.run.jobs.iter().filter(|job| is_cancelled(job)).count();
+    // Counted as everywhere else; what was cancelled is named.
+    let (all_failed, all_ended) = (failed.len() + cancelled, ended.len() + cancelled);
+    let apart = if cancelled == 0 { String::new() } else { format!(", {cancelled} of them cancelled") };
     let title = format!(
-        "{} of {} failed ({}): {} and {} went into them",
-        failed.len(),
-        count(ended.len(), "job"),
-        percent(share),
+        "{all_failed} of {} failed{apart} ({}): {} and {} went into them",
+        count(all_ended, "job"),
+        if cancelled == 0 { percent(share) } else { format!("{} of the others", percent(share)) },
         duration(wall),
         core_time(core_ms)
     );
     let mut claim = Claim::new("jobFailureRate", Scope::default(), title)
-        .evidence("failed_jobs", failed.len())
-        .evidence("ended_jobs", ended.len())
+        .evidence("failed_jobs", all_failed)
+        .evidence("ended_jobs", all_ended)
         .evidence("cancelled_jobs", cancelled)
         .evidence("failed_share", rounded(share))
         .evidence("failed_jobs_wall_ms", wall)

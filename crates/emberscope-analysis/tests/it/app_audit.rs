@@ -44,7 +44,14 @@ fn failed_jobs_are_a_rate_and_cancelled_ones_are_not_failed() {
         let claims = of_kind(&sink, "jobFailureRate");
         assert_eq!(claims.len(), usize::from(fires), "{succeeded} {failed} {stopped}");
         if let Some(claim) = claims.first() {
-            assert_eq!(number(claim, "failed_jobs"), f64::from(failed));
+            assert_eq!(number(claim, "failed_jobs"), f64::from(failed + stopped));
+            let all = failed + stopped + succeeded;
+            assert!(
+                claim.title.starts_with(&format!("{} of {all} job", failed + stopped)),
+                "{}",
+                claim.title
+            );
+            assert_eq!(claim.title.contains("of them cancelled"), stopped > 0, "{}", claim.title);
             assert_eq!(number(claim, "failed_jobs_wall_ms"), 3000.0);
             assert_eq!(number(claim, "cancelled_jobs"), f64::from(stopped));
             assert!(claim.severity >= Some(Severity::Warning));
@@ -378,13 +385,6 @@ fn the_log_itself() {
     reversed.job(None, &[vec![late]]);
     let mut healthy = Made::new("3.5.9", 1, 1, &[]);
     healthy.job(None, &[vec![task(1000)]]);
-    for (run, subject) in [
-        (dropped.run(), Some("droppedEvents")),
-        (reversed.run(), Some("clockSkew")),
-        (healthy.run(), None),
-        (fixture("rolled-compacted-4.3.0"), Some("compacted")),
-        (fixture("killed-rolled-4.3.0"), None),
-        (fixture("failures-4.3.0"), None),
     // A stage that was cancelled while a task of it ran: nobody waited for the task's end.
     let mut cancelled = Made::new("3.5.9", 1, 1, &[]);
     let stage = cancelled.job(None, &[vec![task(1000)]])[0];
@@ -400,11 +400,18 @@ fn the_log_itself() {
         "Details": "", "Submission Time": now - 1000, "Completion Time": now, "Accumulables": [],
         "Failure Reason": "Job 0 cancelled"}}));
     assert_eq!(cancelled.run().trust.coverage.tasks_expected, 2);
+    for (run, subject) in [
+        (dropped.run(), Some("droppedEvents")),
+        (reversed.run(), Some("clockSkew")),
+        (healthy.run(), None),
+        (cancelled.run(), None),
+        (fixture("rolled-compacted-4.3.0"), Some("compacted")),
+        (fixture("killed-rolled-4.3.0"), None),
+        (fixture("failures-4.3.0"), None),
     ] {
         let sink = said(&run, "DRIFT");
         let subjects: Vec<&str> = sink.claims().iter().map(|claim| claim.subject.as_str()).collect();
         assert_eq!(subjects, subject.into_iter().collect::<Vec<&str>>());
-        (cancelled.run(), None),
         assert!(sink.claims().iter().all(|claim| claim.severity == Some(Severity::Info)));
     }
 }
