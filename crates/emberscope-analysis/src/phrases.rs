@@ -2,10 +2,11 @@
 
 use crate::attribution::{Part, Sum};
 use crate::detector::NotChecked;
-use crate::diagnosis::CleanCheck;
+use crate::detectors::DETECTORS;
+use crate::diagnosis::Diagnosis;
 use crate::finding::{Change, ChangeKind, Finding, SavingMethod, Savings, Scope};
 use crate::verdict::between;
-use crate::words::{duration, grouped, share, size, times};
+use crate::words::{byte_time, core_time, duration, grouped, share, size, times};
 use serde_json::Value;
 
 /// Elements of a list in evidence that are told; the rest is counted.
@@ -40,7 +41,7 @@ pub fn wall_saving(savings: &Savings) -> Option<String> {
 
 /// What is saved of core-time; `None` where nothing can be said or nothing is saved.
 pub fn core_saving(savings: &Savings) -> Option<String> {
-    savings.core_ms.filter(|ms| *ms > 0).map(|ms| format!("{} of core-time", duration(ms)))
+    savings.core_ms.filter(|ms| *ms > 0).map(core_time)
 }
 
 /// How a saving was found.
@@ -136,15 +137,41 @@ pub fn unchecked(entries: &[NotChecked]) -> Vec<Unchecked<'_>> {
     groups
 }
 
-/// The tags of checks that found nothing, each once.
-pub fn clean_tags(checks: &[CleanCheck]) -> Vec<&'static str> {
+/// The tags of checks that found nothing, each once; of a tag whose other checks found something, or could not
+/// be made, the types.
+pub fn clean_tags(diagnosis: &Diagnosis) -> Vec<&'static str> {
+    let unclean: Vec<&str> = diagnosis
+        .findings
+        .iter()
+        .map(|finding| finding.kind)
+        .chain(diagnosis.not_checked.iter().map(|entry| entry.kind))
+        .collect();
+    let is_whole = |tag: &str| {
+        let own = DETECTORS.iter().filter(|detector| detector.tag == tag).flat_map(|detector| detector.types);
+        own.into_iter().all(|kind| !unclean.contains(&kind.name))
+    };
     let mut tags: Vec<&'static str> = Vec::new();
-    for check in checks {
-        if !tags.contains(&check.tag) {
-            tags.push(check.tag);
+    for check in &diagnosis.clean_checks {
+        let name = if is_whole(check.tag) { check.tag } else { check.kind };
+        if !tags.contains(&name) {
+            tags.push(name);
         }
     }
     tags
+}
+
+/// What all fixes save together, where there is more than one: `All fixes together save 3.0 s of 12.0 s.`
+pub fn all_fixes(diagnosis: &Diagnosis) -> Option<String> {
+    let range = diagnosis.verdict.fix_all.wall_ms.filter(|range| range.high > 0)?;
+    let saves = |finding: &&Finding| finding.part_of.is_none() && wall_saving(&finding.savings).is_some();
+    let fixes = diagnosis.findings.iter().filter(saves).count();
+    let actions =
+        diagnosis.verdict.actions.iter().filter(|action| wall_saving(&action.savings).is_some()).count();
+    if fixes < 2 || actions == fixes && actions < 2 {
+        return None;
+    }
+    let of = diagnosis.application.duration_ms.map_or_else(String::new, |ms| format!(" of {}", duration(ms)));
+    Some(format!("All fixes together save {}{of}.", between(range)))
 }
 
 /// Parts of a sum down to `floor` of the whole, and what all others make together.
@@ -172,6 +199,8 @@ pub fn evidence(name: &str, value: &Value) -> (String, String) {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum EvidenceUnit {
     Ms,
+    CoreMs,
+    ByteMs,
     Ns,
     Bytes,
     Ratio,
@@ -181,7 +210,7 @@ enum EvidenceUnit {
 
 fn split_unit(name: &str) -> (&str, EvidenceUnit) {
     use EvidenceUnit as U;
-    let units = [("_core_ms", "_ms", U::Ms), ("_byte_ms", "", U::None), ("_ms", "_ms", U::Ms)];
+    let units = [("_core_ms", "_ms", U::CoreMs), ("_byte_ms", "_ms", U::ByteMs), ("_ms", "_ms", U::Ms)];
     let more = [
         ("_ns", "_ns", U::Ns),
         ("_bytes", "_bytes", U::Bytes),
@@ -197,7 +226,9 @@ fn split_unit(name: &str) -> (&str, EvidenceUnit) {
 
 fn label(stem: &str) -> String {
     let mut words = stem.replace('_', " ");
-    for (short, long) in [(" core", " core-time"), ("gc ", "GC "), ("cpu ", "CPU "), ("sql ", "SQL ")] {
+    for (short, long) in
+        [(" core", " core-time"), (" byte", " memory"), ("gc ", "GC "), ("cpu ", "CPU "), ("sql ", "SQL ")]
+    {
         let applies = if short.starts_with(' ') { words.ends_with(short) } else { words.starts_with(short) };
         if applies {
             words = words.replacen(short, long, 1);
@@ -237,6 +268,8 @@ fn shown_number(number: &serde_json::Number, unit: EvidenceUnit) -> String {
     let whole = number.as_i64().unwrap_or(float.round() as i64);
     match unit {
         EvidenceUnit::Ms => duration(whole),
+        EvidenceUnit::CoreMs => core_time(whole),
+        EvidenceUnit::ByteMs => byte_time(float),
         EvidenceUnit::Ns => duration((float / 1e6).round() as i64),
         EvidenceUnit::Bytes => size(whole),
         EvidenceUnit::Ratio => times(float),
@@ -256,7 +289,8 @@ mod tests {
     fn evidence_reads_with_its_unit() {
         let cases = [
             ("longest_ms", json!(61_000), "longest", "1 min 01 s"),
-            ("idle_core_ms", json!(1500), "idle core-time", "1.5 s"),
+            ("idle_core_ms", json!(1500), "idle core-time", "1.5 core-seconds"),
+            ("held_byte_ms", json!(3.6e6 * 1073741824.0), "held memory", "1.0 GiB-hours"),
             ("read_bytes", json!(2048), "read", "2.0 KiB"),
             ("records_ratio", json!(3.44), "records ratio", "3.4 times"),
             ("gc_share", json!(0.25), "GC share", "25 %"),

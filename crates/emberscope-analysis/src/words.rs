@@ -25,6 +25,17 @@ pub fn core_time(core_ms: i64) -> String {
     }
 }
 
+/// Memory held for a time: `3.4 GiB-hours`, `12 GiB-minutes`, `0.5 GiB-minutes`.
+pub fn byte_time(byte_ms: f64) -> String {
+    let number = |value: f64| if value < 9.95 { format!("{value:.1}") } else { format!("{value:.0}") };
+    let gib_minutes = byte_ms.max(0.0) / f64::from(1 << 30) / 60e3;
+    if gib_minutes >= 60.0 {
+        format!("{} GiB-hours", number(gib_minutes / 60.0))
+    } else {
+        format!("{} GiB-minutes", number(gib_minutes))
+    }
+}
+
 /// `512 B`, `3.4 MiB`, `1.2 GiB`.
 pub fn size(bytes: i64) -> String {
     const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];

@@ -6,7 +6,7 @@ use crate::card::Card;
 use crate::escape;
 use emberscope_analysis::attribution::ScopeAttribution;
 use emberscope_analysis::diagnosis::Diagnosis;
-use emberscope_analysis::finding::{Finding, SavingMethod, Savings};
+use emberscope_analysis::finding::Finding;
 use emberscope_analysis::phrases;
 use emberscope_analysis::plots::{Plots, StageDistribution};
 use emberscope_analysis::words::{duration, grouped};
@@ -143,11 +143,9 @@ pub(crate) fn findings(out: &mut String, diagnosis: &Diagnosis, plots: &Plots) {
 
 /// What all fixes save together, beside the few.
 fn together(diagnosis: &Diagnosis) -> String {
-    let verdict = &diagnosis.verdict;
-    let all = Savings { wall_ms: verdict.fix_all.wall_ms, core_ms: None, method: SavingMethod::Replay };
-    let (few, found) = (verdict.actions.len(), diagnosis.findings.len());
-    match phrases::wall_saving(&all) {
-        Some(saving) => format!("<span>{few} of {found} findings; all fixes together save {saving}</span>"),
+    let (few, found) = (diagnosis.verdict.actions.len(), diagnosis.findings.len());
+    match phrases::all_fixes(diagnosis) {
+        Some(all) => format!("<span>{few} of {found} findings. {all}</span>"),
         None => format!("<span>{few} of {found} findings</span>"),
     }
 }

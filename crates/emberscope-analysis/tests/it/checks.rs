@@ -3,6 +3,7 @@
 use crate::made::{Made, every_log, task};
 use emberscope_analysis::diagnosis::{Diagnosis, Options, diagnose};
 use emberscope_analysis::finding::{ChangeKind, Finding, Severity};
+use emberscope_analysis::phrases;
 use emberscope_model::run::Run;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,8 +17,8 @@ fn every_diagnosis_keeps_the_rules() {
         savings(&run, &diagnosis, &mut fault);
         headlines(&diagnosis, &mut fault);
         changes(&run, &diagnosis, &mut fault);
-        texts(&diagnosis, &mut fault);
         one_value(&diagnosis).into_iter().for_each(&mut fault);
+        texts(&diagnosis, &mut fault);
         checks(&diagnosis, &mut fault);
         println!("== {name} {:?} {}", run.application.duration_ms(), diagnosis.verdict.headline);
         for finding in &diagnosis.findings {
@@ -106,7 +107,6 @@ fn changes(run: &Run, diagnosis: &Diagnosis, fault: &mut dyn FnMut(String)) {
     }
 }
 
-/// A finding can be read and checked.
 /// Settings for which a diagnosis proposes two values.
 pub(crate) fn one_value(diagnosis: &Diagnosis) -> Vec<String> {
     let mut proposed: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -118,6 +118,7 @@ pub(crate) fn one_value(diagnosis: &Diagnosis) -> Vec<String> {
     proposed.into_iter().map(|(key, values)| format!("{key} is to be {values:?}")).collect()
 }
 
+/// A finding can be read and checked.
 fn texts(diagnosis: &Diagnosis, fault: &mut dyn FnMut(String)) {
     let has_text = |finding: &Finding| {
         !finding.title.trim().is_empty()
@@ -139,6 +140,24 @@ fn checks(diagnosis: &Diagnosis, fault: &mut dyn FnMut(String)) {
             fault(format!("{} is called clean and is not", clean.kind));
         }
     }
+}
+
+#[test]
+fn one_fix_is_not_all_fixes() {
+    let diagnosis = diagnose(&skewed().run(), &Options::default());
+    let whole =
+        diagnosis.findings.iter().filter(|one| one.part_of.is_none() && one.savings.wall_ms.is_some());
+    assert_eq!(whole.count(), 1, "{:?}", diagnosis.findings);
+    assert_eq!(phrases::all_fixes(&diagnosis), None);
+}
+
+#[test]
+fn a_tag_is_clean_as_a_whole_or_by_its_types() {
+    let log = "../../validation/logs/plan-missing-pushdown-bad-4.3.0.zst";
+    let run = crate::made::read_path(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(log));
+    let tags = phrases::clean_tags(&diagnose(&run, &Options::default()));
+    assert!(!tags.contains(&"PLAN") && !tags.contains(&"missingPushdown"), "{tags:?}");
+    assert!(tags.contains(&"smallFiles") && tags.contains(&"SKEW"), "{tags:?}");
 }
 
 /// A stage of 16 tasks with a hot key, after a quiet one.

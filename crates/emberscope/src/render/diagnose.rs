@@ -90,18 +90,7 @@ fn actions(diagnosis: &Diagnosis, width: usize) -> Vec<Line> {
         parts.extend(action.finding_ids.first().cloned());
         lines.extend(items(Line::text(Tone::Plain, "     "), Tone::Good, &parts, width));
     }
-    if let Some(range) = verdict.fix_all.wall_ms.filter(|range| range.high > 0)
-        && diagnosis.findings.len() > verdict.actions.len()
-    {
-        let savings = emberscope_analysis::finding::Savings {
-            wall_ms: Some(range),
-            core_ms: None,
-            method: emberscope_analysis::finding::SavingMethod::Replay,
-        };
-        let saving = phrases::wall_saving(&savings).unwrap_or_default();
-        let of =
-            diagnosis.application.duration_ms.map_or_else(String::new, |ms| format!(" of {}", duration(ms)));
-        let text = format!("All fixes together save {saving}{of}.");
+    if let Some(text) = phrases::all_fixes(diagnosis) {
         lines.extend(labelled(Line::text(Tone::Plain, "  "), Tone::Plain, &text, width));
     }
     lines
@@ -160,7 +149,10 @@ fn findings(diagnosis: &Diagnosis, width: usize, all: bool) -> Vec<Line> {
     let (full, listed) = if all { (findings.len(), 0) } else { (FULL, LISTED) };
     // What is only worth knowing, or a part of something larger, is told in a line, so that it does not hide
     // what is worth doing.
-    let is_short = |finding: &Finding| finding.severity == Severity::Info || finding.part_of.is_some();
+    let first = diagnosis.verdict.actions.first().and_then(|action| action.finding_ids.first());
+    let is_short = |finding: &Finding| {
+        (finding.severity == Severity::Info || finding.part_of.is_some()) && first != Some(&finding.id)
+    };
     let (mut rest, mut told) = (Vec::new(), 0);
     for one in findings {
         if !all && (told == full || is_short(one)) {
@@ -249,7 +241,7 @@ fn checks(diagnosis: &Diagnosis, width: usize, all: bool) -> Vec<Line> {
     let mut lines = Vec::new();
     let clean = &diagnosis.clean_checks;
     if !clean.is_empty() {
-        let tags = phrases::clean_tags(clean).join(", ");
+        let tags = phrases::clean_tags(diagnosis).join(", ");
         let text = format!("{} found nothing: {tags}", counted(clean.len() as u64, "check"));
         let label = Line::text(Tone::Strong, "Clean").and(Tone::Plain, "  ");
         if all {

@@ -90,13 +90,8 @@ fn verdict(out: &mut String, diagnosis: &Diagnosis) {
         });
         let _ = writeln!(out, "{}. {}{saving}{id}", n + 1, escaped(&action.text));
     }
-    let all = emberscope_analysis::finding::Savings {
-        wall_ms: verdict.fix_all.wall_ms,
-        core_ms: None,
-        method: emberscope_analysis::finding::SavingMethod::Replay,
-    };
-    if let Some(saving) = phrases::wall_saving(&all) {
-        let _ = writeln!(out, "\nAll fixes together save {saving}.");
+    if let Some(text) = phrases::all_fixes(diagnosis) {
+        let _ = writeln!(out, "\n{text}");
     }
 }
 
@@ -176,7 +171,7 @@ fn checks(out: &mut String, diagnosis: &Diagnosis) {
         out.push_str("\n## Checks\n");
     }
     if !diagnosis.clean_checks.is_empty() {
-        let tags = phrases::clean_tags(&diagnosis.clean_checks).join(", ");
+        let tags = phrases::clean_tags(diagnosis).join(", ");
         let number = counted(diagnosis.clean_checks.len() as u64, "check");
         let _ = writeln!(out, "\n{number} found nothing: {tags}.");
     }
