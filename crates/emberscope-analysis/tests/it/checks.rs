@@ -143,6 +143,15 @@ fn checks(diagnosis: &Diagnosis, fault: &mut dyn FnMut(String)) {
 }
 
 #[test]
+fn a_run_without_tasks_is_not_clean() {
+    for name in ["empty-3.5.9", "empty-4.3.0"] {
+        let diagnosis = diagnose(&crate::made::fixture(name), &Options::default());
+        let clean: BTreeSet<&str> = diagnosis.clean_checks.iter().map(|check| check.tag).collect();
+        assert!(clean.is_subset(&BTreeSet::from(["CFG", "DRIFT", "INCMP", "JOBS", "SFAIL"])), "{clean:?}");
+    }
+}
+
+#[test]
 fn one_fix_is_not_all_fixes() {
     let diagnosis = diagnose(&skewed().run(), &Options::default());
     let whole =
