@@ -25,7 +25,11 @@ pub(crate) fn note(message: &str, hint: Option<&str>) {
 
 fn say(kind: &str, tone: Tone, message: &str, hint: Option<&str>) {
     let colour = crate::output::colour_of(&std::io::stderr());
-    let mut lines = vec![Line::text(tone, kind).and(Tone::Plain, format!(": {}", format::plain(message)))];
+    // A message of several lines, as of a parser that points at a place, keeps them.
+    let mut told = message.trim_end().lines().map(format::plain);
+    let first = told.next().unwrap_or_default();
+    let mut lines = vec![Line::text(tone, kind).and(Tone::Plain, format!(": {first}"))];
+    lines.extend(told.map(|line| Line::text(Tone::Plain, format!("  {line}"))));
     if let Some(hint) = hint {
         lines.push(Line::text(Tone::Accent, "  hint").and(Tone::Plain, format!(": {}", format::plain(hint))));
     }

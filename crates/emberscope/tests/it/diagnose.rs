@@ -165,6 +165,7 @@ fn mistakes_of_the_command_line_name_what_is_known() {
         ("name.toml", b"[RUN]\nnosuch = 1\n"),
         ("value.toml", b"[RUN]\nfloor_share = \"x\"\n"),
         ("syntax.toml", b"ratio ="),
+        ("share.toml", b"[fail]\nwarning_share = 5\n"),
         ("good.toml", b"[RUN]\nfloor_share = 0.01\n"),
     ]);
     let cases: &[(&[&str], &[&str])] = &[
@@ -174,6 +175,9 @@ fn mistakes_of_the_command_line_name_what_is_known() {
         (&["--thresholds", "name.toml"], &["--thresholds name.toml:", "`nosuch`", "it has floor_share"]),
         (&["--thresholds", "value.toml"], &["--thresholds value.toml:", "RUN.floor_share"]),
         (&["--thresholds", "syntax.toml"], &["--thresholds syntax.toml:", "[SKEW]"]),
+        // Where the parser points stands below what it points at.
+        (&["--thresholds", "syntax.toml"], &["1 | ratio =\n"]),
+        (&["--thresholds", "share.toml"], &["FAIL.warning_share", "from 0 to 1"]),
         (&["--stage", "7"], &["no run that was read has stage 7"]),
         (&["--stage", "0.1"], &["no run that was read has stage 0.1"]),
         (&["--exec-id", "5"], &["no run that was read has SQL execution 5"]),
