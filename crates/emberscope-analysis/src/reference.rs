@@ -34,10 +34,13 @@ pub fn pages() -> Vec<Page> {
     pages_of(DETECTORS)
 }
 
-/// The page for a tag, a type, or the `doc` of a finding (`TAG#type`), in whatever case.
+/// The page for a tag, a type, the `doc` of a finding (`TAG#type`) or its id (`TAG-0123456789ab`), in whatever case.
 pub fn find(name: &str) -> Option<Page> {
     let (tag, kind) = name.split_once('#').map_or((name, None), |(tag, kind)| (tag, Some(kind)));
     let has = |page: &Page, kind: &str| page.types.iter().any(|known| known.name.eq_ignore_ascii_case(kind));
+    // An id of a finding is its tag and a hash, with a number where there are several.
+    let is_hash = |rest: &str| rest.len() >= 12 && rest.chars().all(|c| c.is_ascii_hexdigit() || c == '.');
+    let tag = tag.split_once('-').filter(|(_, rest)| is_hash(rest)).map_or(tag, |(tag, _)| tag);
     pages().into_iter().find(|page| match kind {
         Some(kind) => page.tag.eq_ignore_ascii_case(tag) && has(page, kind),
         None => page.tag.eq_ignore_ascii_case(tag) || has(page, tag),

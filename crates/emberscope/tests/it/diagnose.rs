@@ -258,6 +258,11 @@ fn reference_pages() {
             assert_eq!(text(&dir.run(&["docs", &format!("{}#{}", page.tag, kind.name)]).stdout), shown);
         }
     }
+    let skew = text(&dir.run(&["docs", "SKEW"]).stdout);
+    for name in ["SKEW-0123456789ab", "skew-0123456789ab.2", "skew"] {
+        assert_eq!(text(&dir.run(&["docs", name]).stdout), skew, "{name}");
+    }
+    assert!(text(&dir.run(&["docs", "missingpushdown"]).stdout).starts_with("PLAN: "));
     assert_eq!(text(&dir.run(&["docs", "run"]).stdout), index);
     assert!(error(&dir, &["docs", "nosuch"]).contains("no page is called `nosuch`"));
 }
