@@ -72,8 +72,7 @@ fn find(reading: &Reading, guards: &[Guard], source: &str, tally: &mut Tally) ->
     let mut found = match discover(source) {
         Ok(found) => found,
         Err(error) => {
-            tally.is_partial = true;
-            messages::error(&error.to_string(), Some(error.hint()));
+            tally.misses(error.to_string(), error.hint());
             return Vec::new();
         }
     };
@@ -82,8 +81,7 @@ fn find(reading: &Reading, guards: &[Guard], source: &str, tally: &mut Tally) ->
     tally.gaps.extend(failed.map(|path| format!("{}: {}", path.path, path.reason)));
     if found.runs.is_empty() {
         // The user asked for this very thing, so it is an error where in a directory it is a note.
-        tally.is_partial = true;
-        no_run(reading, source, &found.skipped);
+        no_run(reading, source, &found.skipped, tally);
     } else if !reading.quiet {
         messages::skipped(&found.skipped);
     }
@@ -93,17 +91,17 @@ fn find(reading: &Reading, guards: &[Guard], source: &str, tally: &mut Tally) ->
 const WHAT_IT_READS: &str =
     "event logs are what Spark writes to spark.eventLog.dir when spark.eventLog.enabled is true";
 
-fn no_run(reading: &Reading, source: &str, skipped: &[SkippedPath]) {
+fn no_run(reading: &Reading, source: &str, skipped: &[SkippedPath], tally: &mut Tally) {
     match skipped {
         [only] if only.path == source => {
             let hint = only.hint.as_deref().unwrap_or(WHAT_IT_READS);
-            messages::error(&format!("{source}: {}", only.reason), Some(hint));
+            tally.misses(format!("{source}: {}", only.reason), hint);
         }
         _ => {
             if !reading.quiet {
                 messages::skipped(skipped);
             }
-            messages::error(&format!("{source}: no event log in it"), Some(WHAT_IT_READS));
+            tally.misses(format!("{source}: no event log in it"), WHAT_IT_READS);
         }
     }
 }
@@ -113,8 +111,10 @@ struct Tally {
     runs: usize,
     /// Where each run was first read from.
     seen: BTreeMap<RunIdentity, String>,
-    /// Something that was asked for gave no run, which has been told.
+    /// Something that was asked for gave no run.
     is_partial: bool,
+    /// What is said of that at the end, each with a hint: an error, or beside other runs a warning.
+    misses: Vec<(String, String)>,
     /// What is not whole or could not be read, and what is missing.
     gaps: Vec<String>,
 }
@@ -170,13 +170,27 @@ impl Tally {
         };
         let message = format!("{}: {reason}", run.source);
         if reading.sources.contains(&run.source) {
-            messages::error(&message, Some(WHAT_IT_READS));
+            self.misses(message, WHAT_IT_READS);
         } else if !reading.quiet {
             messages::warning(&message, None);
         }
     }
 
+    /// A source that the user named gives no run.
+    fn misses(&mut self, message: String, hint: &str) {
+        self.is_partial = true;
+        self.misses.push((message, hint.to_owned()));
+    }
+
     fn exit(&self, reading: &Reading) -> Exit {
+        let is_fatal = self.runs == 0 || reading.strict;
+        for (message, hint) in &self.misses {
+            match is_fatal {
+                true => messages::error(message, Some(hint)),
+                false if reading.quiet => {}
+                false => messages::warning(message, Some(hint)),
+            }
+        }
         if self.runs == 0 {
             Exit::NoInput
         } else if reading.strict && (self.is_partial || !self.gaps.is_empty()) {

@@ -136,6 +136,27 @@ fn exit_codes() {
 }
 
 #[test]
+fn a_source_that_is_missing_beside_a_good_one_is_a_warning() {
+    let dir = Dir::new(&[("app-1", base::log().as_bytes()), ("picture.png", PNG)]);
+    for missing in ["missing", "picture.png"] {
+        let starts = |args: &[&str], word: &str, code: i32| {
+            let output = dir.run(args);
+            let stderr = String::from_utf8(output.stderr).unwrap();
+            assert!(stderr.starts_with(&format!("{word}: {missing}: ")), "{args:?}: {stderr}");
+            assert_eq!(output.status.code(), Some(code), "{args:?}");
+        };
+        starts(&["diagnose", missing, "app-1"], "warning", 0);
+        starts(&["summary", missing, "app-1"], "warning", 0);
+        starts(&["summary", missing], "error", 3);
+        let strict = show(&dir.run(&["summary", missing, "app-1", "--strict"]));
+        assert!(
+            strict.starts_with("exit code: 4") && strict.contains(&format!("\nerror: {missing}: ")),
+            "{strict}"
+        );
+    }
+}
+
+#[test]
 fn standard_input() {
     let dir = Dir::new(&[("app-1", base::log().as_bytes())]);
     let file = std::fs::File::open(dir.path().join("app-1")).unwrap();
