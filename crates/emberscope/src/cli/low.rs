@@ -163,9 +163,9 @@ pub(super) struct ReportArgs {
     /// Directory of the files, with placeholders
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub(super) out: Option<String>,
-    /// Form of the files
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = FileFormatName::Ndjson, help_heading = "Output")]
-    pub(super) format: FileFormatName,
+    /// Form of the files [default: ndjson]
+    #[arg(long, value_name = "FORMAT", value_enum, help_heading = "Output")]
+    pub(super) format: Option<FileFormatName>,
     /// Rows after which NDJSON goes to disk
     #[arg(long, value_name = "ROWS", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Output")]
     pub(super) batch_size: u32,

@@ -47,8 +47,8 @@ pub(super) fn mean(args: ReportArgs) -> anyhow::Result<Command> {
             destination: Destination::parse(out).map_err(usage)?,
             options: FileSinkOptions {
                 format: match args.format {
-                    FileFormatName::Ndjson => Format::Ndjson,
-                    FileFormatName::Parquet => Format::Parquet,
+                    Some(FileFormatName::Ndjson) | None => Format::Ndjson,
+                    Some(FileFormatName::Parquet) => Format::Parquet,
                 },
                 batch_size: args.batch_size as usize,
                 file_size_limit: args.file_size_limit,
@@ -65,6 +65,10 @@ pub(super) fn mean(args: ReportArgs) -> anyhow::Result<Command> {
             return Err(
                 UsageError::new("`--sink log` writes to standard output, not to a directory", hint).into()
             );
+        }
+        (SinkName::Log, None) if args.format == Some(FileFormatName::Parquet) => {
+            let hint = "leave `--format` out, or use `--out DIR` for files";
+            return Err(UsageError::new("`--sink log` writes lines of JSON, not Parquet", hint).into());
         }
         (SinkName::Log, None) => ReportTarget::Log,
     };
