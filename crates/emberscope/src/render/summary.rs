@@ -172,10 +172,12 @@ fn executors(totals: &Totals, bars: Option<usize>) -> Vec<Line> {
 type Show = fn(i64) -> String;
 type Take = fn(&Work) -> Option<i64>;
 
+const CPU_TIME: &str = "CPU time";
+
 /// Rows of the table of work: label, how to show it, the value, and the records that go with it.
 const WORK_ROWS: &[(&str, Show, Take, Option<Take>)] = &[
     ("run time", duration, |work| work.run_time_ms, None),
-    ("CPU time", nanos, |work| work.cpu_time_ns, None),
+    (CPU_TIME, nanos, |work| work.cpu_time_ns, None),
     ("GC time", duration, |work| work.gc_time_ms, None),
     ("input", bytes, |work| work.input_bytes, Some(|work| work.input_records)),
     ("output", bytes, |work| work.output_bytes, Some(|work| work.output_records)),
@@ -196,6 +198,9 @@ fn work(totals: &Totals) -> Vec<Line> {
     for (label, show, take, records) in WORK_ROWS {
         let (useful_value, all_value) = (take(useful), take(all));
         let lost = all_value.map(|all| all - useful_value.unwrap_or(0));
+        // Spark gives attempts that failed a run time and no CPU time.
+        let is_measured = *label != CPU_TIME || lost != Some(0) || totals.lost.run_time_ms.unwrap_or(0) == 0;
+        let lost = lost.filter(|_| is_measured);
         let mut lost_cell = cell(lost, *show);
         if lost.is_some_and(|lost| lost > 0) {
             lost_cell = Line::text(Tone::Warn, lost.map_or_else(String::new, show));
