@@ -202,7 +202,9 @@ fn a_series_is_one_after_another_and_small() {
                 made.wait(40).sql_end(query);
             }
         }
-        (0..queries).filter(|_| together).for_each(|query| drop(made.sql_end(query)));
+        for query in (0..queries).filter(|_| together) {
+            made.sql_end(query);
+        }
         let sink = said(&made.run(), "DRIVER");
         let series: Vec<_> = sink.claims().iter().filter(|claim| text(claim, "kind") == "series").collect();
         assert_eq!(series.len(), usize::from(fires), "{queries} {task_ms}: {:?}", sink.claims());
