@@ -15,6 +15,13 @@ pub(super) const MIN_QUERIES: Threshold = Threshold {
     doc: "Queries of one place in the program, one after another, from which they are a series.",
 };
 
+pub(super) const MAX_QUERY_MS: Threshold = Threshold {
+    tag: "DRIVER",
+    name: "series_max_query_ms",
+    default: 2_000.0,
+    doc: "Mean time of the queries of a series, pauses included, up to which they are small, milliseconds.",
+};
+
 pub(super) const MIN_OVERHEAD: Threshold = Threshold {
     tag: "DRIVER",
     name: "series_min_overhead_share",
@@ -44,21 +51,22 @@ pub(super) fn check(ctx: &Context<'_>, sink: &mut Sink) {
     }
     for series in all_series(ctx) {
         let overhead = series.total_ms - series.needed_ms;
+        let is_small = series.total_ms as f64 <= ctx.get(&MAX_QUERY_MS) * series.queries.len() as f64;
         let is_overhead = overhead as f64 >= ctx.get(&MIN_OVERHEAD) * series.total_ms as f64;
-        if is_overhead && !ctx.is_immaterial(overhead) {
+        if is_small && is_overhead && !ctx.is_immaterial(overhead) {
             sink.claim(claim(ctx, &series, overhead));
         }
     }
 }
 
-/// Root queries by description. Those that ran side by side with one of their own are no series.
+/// Root queries by description and call site. Those that ran side by side with one of their own are no series.
 fn all_series<'r>(ctx: &Context<'r>) -> Vec<Series<'r>> {
-    let mut by_text: BTreeMap<&str, Vec<&SqlExecution>> = BTreeMap::new();
+    let mut by_text: BTreeMap<(&str, Option<&str>), Vec<&SqlExecution>> = BTreeMap::new();
     for execution in ctx.run.sql_executions.iter().filter(|execution| execution.is_root()) {
         if let (Some(text), Some(_), Some(_)) =
             (execution.description.as_deref(), execution.start_ms, execution.end_ms)
         {
-            by_text.entry(text).or_default().push(execution);
+            by_text.entry((text, execution.details.as_deref())).or_default().push(execution);
         }
     }
     let enough = by_text.into_values().filter(|queries| queries.len() as f64 >= ctx.get(&MIN_QUERIES));
@@ -130,6 +138,7 @@ fn claim(ctx: &Context<'_>, series: &Series<'_>, overhead_ms: i64) -> Claim {
         low: edits(ctx, series, share * ctx.get(&LOW_SHARE)),
         high: edits(ctx, series, share),
     };
+    claim.most_ms = Some(overhead_ms);
     claim.validate = format!(
         "Run two of the {count} queries as one: if it takes as long as both together, {} of executors were needed.",
         core_time(idle)
