@@ -158,12 +158,6 @@ def tight_fetch(spark: Any) -> None:
     rows.repartition(36, "id").selectExpr("max(text)", "count(*)").collect()
 
 
-def full_sets(spark: Any) -> None:
-    """Sets of values for many keys, kept as objects on the heap because the fallback to sorting was raised."""
-    rows = spark.range(0, 1100000, 1, 4).selectExpr("id % 180000 as k", "rpad(concat('value ', id * 7919 % 1000003), 100, '.') as text")
-    rows.groupBy("k").agg({"text": "collect_set"}).toDF("k", "texts").selectExpr("max(size(texts))", "sum(k)").collect()
-
-
 def day_by_day(spark: Any, loop: bool) -> None:
     """A back-fill that counts, filters and appends one day after another, or all days in one query."""
     from common import scratch
@@ -225,10 +219,6 @@ pair("unseen-python-spill", "blind-spill", python_groups, cluster=local(2), bad_
 pair("unseen-tight-fetch", "blind-fetch", tight_fetch, cluster=standalone(3, 2), bad_conf=ONE_BY_ONE, conf=KEEP, saves="none",
      expect=[expected("SHFL", "shuffle", "the stage of 36 tasks that waits for its blocks", "info")], allow=["PART", "TINY", "STRAG", "CFG"], good_allow=["PART", "TINY", "SHFL"], forbid=["SKEW", "SPILL", "HOST"],
      claims={"any.fetch_share": (">=0.5", "<0.45"), "any.tasks": ("==96", "==96")}, notes="one request at a time for each small block; CPU-bound, on one machine, where waiting leaves the cores to others")
-pair("unseen-full-sets", "blind-gc", full_sets, bad_cluster=standalone(1, 2, "540m"), good_cluster=standalone(1, 2, "2200m"),
-     conf=KEEP | {"spark.sql.shuffle.partitions": "2", "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000000", "spark.executor.extraJavaOptions": "-XX:+UseParallelGC"},
-     expect=[expected("GC", "gc", "collect_set's stages: live sets fill a heap of 540 MiB")], allow=["SLOW", "STRAG", "SHAPE", "PART"], good_allow=["MEM", "GC", "SHAPE", "PART"], forbid=["SKEW", "HOST"],
-     claims={"any.gc_share": (">=0.4", ""), "app.gc_task_s": (">=7", "<6")}, notes="CPU-bound; the same objects in 540 and in 2200 MiB")
 pair("unseen-day-by-day", "blind-driver", day_by_day, cluster=local(6), bad={"loop": True}, good={"loop": False},
      expect=[expected("DRIVER", "driverBound", "planning, committing and starting of 48 small jobs")], allow=["UTIL", "TINY", "SCHED", "PLAN/smallFiles", "CACHE", "SHAPE"], good_allow=["PLAN/smallFiles"], forbid=["SKEW", "HOST"],
      claims={"app.jobs": (">=48", "<10"), "app.no_job_gap_s": (">=2", "<2")}, notes="CPU-bound; the time lies between the jobs as much as in them")
