@@ -163,10 +163,10 @@ def day_by_day(spark: Any, loop: bool) -> None:
     from common import scratch
 
     place = scratch("days")
-    rows = spark.range(0, 24000, 1, 6).selectExpr("id", "id % 24 as day", "id % 300 as account", f"if(id % 6 = 0, {nap(2)}, 0) as n").persist()
+    rows = spark.range(0, 24000, 1, 6).selectExpr("id", "id % 16 as day", "id % 300 as account", f"if(id % 6 = 0, {nap(2)}, 0) as n").persist()
     rows.count()
     if loop:
-        for day in range(24):
+        for day in range(16):
             one = rows.where(f"day = {day}")
             if one.limit(1).count():
                 one.coalesce(1).selectExpr("id", "account", "day").write.mode("append").parquet(place)
@@ -220,8 +220,8 @@ pair("unseen-tight-fetch", "blind-fetch", tight_fetch, cluster=standalone(3, 2),
      expect=[expected("SHFL", "shuffle", "the stage of 36 tasks that waits for its blocks", "info")], allow=["PART", "TINY", "STRAG", "CFG"], good_allow=["PART", "TINY", "SHFL"], forbid=["SKEW", "SPILL", "HOST"],
      claims={"any.fetch_share": (">=0.5", "<0.45"), "any.tasks": ("==96", "==96")}, notes="one request at a time for each small block; CPU-bound, on one machine, where waiting leaves the cores to others")
 pair("unseen-day-by-day", "blind-driver", day_by_day, cluster=local(6), bad={"loop": True}, good={"loop": False},
-     expect=[expected("DRIVER", "driverBound", "planning, committing and starting of 48 small jobs")], allow=["UTIL", "TINY", "SCHED", "PLAN/smallFiles", "CACHE", "SHAPE"], good_allow=["PLAN/smallFiles"], forbid=["SKEW", "HOST"],
-     claims={"app.jobs": (">=48", "<10"), "app.no_job_gap_s": (">=2", "<2")}, notes="CPU-bound; the time lies between the jobs as much as in them")
+     expect=[expected("DRIVER", "driverBound", "planning, committing and starting of 32 small jobs")], allow=["UTIL", "TINY", "SCHED", "PLAN/smallFiles", "CACHE", "SHAPE"], good_allow=["PLAN/smallFiles"], forbid=["SKEW", "HOST"],
+     claims={"app.jobs": (">=32", "<10"), "app.no_job_gap_s": (">=2", "<2")}, notes="CPU-bound; the time lies between the jobs as much as in them")
 pair("unseen-dead-settings", "blind-settings", dead_settings, cluster=local(6), saves="none",
      bad_conf={"spark.sql.adaptive.enabled": "false", "spark.sql.adaptive.skewJoin.enabled": "true", "spark.sql.adaptive.coalescePartitions.enabled": "true",
                "spark.dynamicAllocation.enabled": "false", "spark.dynamicAllocation.maxExecutors": "40", "spark.sql.shuffle.partitions": "12"},

@@ -274,10 +274,10 @@ pair("unseen-row-group", "blind-skew-file", one_row_group, data="unseen-row-grou
 pair("unseen-silver", "blind-smallfiles", silver, bad={"arranged": False}, good={"arranged": True}, conf=KEEP | {"spark.sql.shuffle.partitions": "12"},
      expect=[expected("PLAN", "smallFiles", "the write of 12 files into each of 60 directories")], allow=["DRIVER", "SLOW", "PART", "TINY", "SHAPE"], good_allow=["PLAN/smallFiles"], forbid=["SKEW", "HOST"],
      claims={"plan.number-of-written-files": (">=700", "<=60"), "plan.number-of-files-read": (">=700", "<=60")}, notes="written and then read by the next query; 60 files of 100 kB are small too, but as few as the layout allows")
-pair("unseen-shuffle-parts", "blind-tiny", many_shuffle_parts, bad={"partitions": 320}, good={"partitions": 8}, conf=STATIC, cluster=local(4),
-     expect=[expected("TINY", "tinyTask", "the join's and the aggregation's stages of 320 tasks")], allow=["PART", "SCHED", "SHFL", "PLAN/underBroadcast"], good_allow=["PLAN/underBroadcast"], forbid=["SKEW", "STRAG", "HOST"],
-     claims={"any.tasks": ("==320", "<=8")}, notes="CPU-bound, without AQE")
-pair("unseen-pandas-score", "blind-python", scored, bad={"python": True}, good={"python": False}, cluster=local(2), versions=BOTH,
+pair("unseen-shuffle-parts", "blind-tiny", many_shuffle_parts, bad={"partitions": 220}, good={"partitions": 8}, conf=STATIC, cluster=local(4),
+     expect=[expected("TINY", "tinyTask", "the join's and the aggregation's stages of 220 tasks")], allow=["PART", "SCHED", "SHFL", "PLAN/underBroadcast"], good_allow=["PLAN/underBroadcast"], forbid=["SKEW", "STRAG", "HOST"],
+     claims={"any.tasks": ("==220", "<=8")}, notes="CPU-bound, without AQE")
+pair("unseen-pandas-score", "blind-python", scored, bad={"python": True}, good={"python": False}, cluster=local(2),
      expect=[expected("PLAN", "pythonUdf", "ArrowEvalPython over 700 000 rows", "info")], allow=["STRAG"], forbid=["SKEW", "HOST"],
      claims={"plan.ArrowEvalPython": (">=1", "==0")}, notes="CPU-bound; a filter and an aggregation follow")
 pair("unseen-store-forecast", "blind-skew-pandas", store_forecast, bad={"regional": False}, good={"regional": True}, cluster=local(4), conf=KEEP | {"spark.sql.shuffle.partitions": "24"},
