@@ -184,7 +184,7 @@ ONE_BY_ONE = {"spark.reducer.maxReqsInFlight": "1", "spark.reducer.maxBlocksInFl
 
 pair("unseen-rdd-bots", "blind-skew-rdd", bots, cluster=standalone(3, 2), bad={"salted": False}, good={"salted": True}, versions=BOTH,
      expect=[expected("SKEW", "skew", "groupByKey's reduce stage of 24 tasks: two robots have three fifths of the clicks")], allow=["STRAG", "SHAPE", "PART", "CACHE"], good_allow=["CACHE"],
-     forbid=["HOST", "GC"], claims={"slowest.time_ratio": (">=6", ""), "slowest.tasks": ("==24", ""), "slowest.max_s": (">=7", "<6"), "any.bytes_ratio": (">=8", "<4"), "any.tasks": ("==24", "==24")},
+     forbid=["HOST", "GC"], claims={"slowest.time_ratio": (">=6", ""), "slowest.tasks": ("==24", ""), "slowest.max_s": (">=7", ""), "any.bytes_ratio": (">=8", "<4"), "any.tasks": ("==24", "==24")},
      notes="Python's shuffle records are batches of rows, so that records say little; the time is spent in Python")
 pair("unseen-parsed-again", "blind-cache", parsed_again, cluster=local(6), bad={"kept": False}, good={"kept": True},
      expect=[expected("CACHE", "cachingOpportunity", "the parsed lines, which four jobs compute, without SQL")], allow=["UTIL", "CSTOR", "CFG"], good_allow=["CSTOR"], forbid=["SKEW", "PLAN"],
