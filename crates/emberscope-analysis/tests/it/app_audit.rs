@@ -415,3 +415,37 @@ fn the_log_itself() {
         assert!(sink.claims().iter().all(|claim| claim.severity == Some(Severity::Info)));
     }
 }
+
+#[test]
+fn jobs_that_compute_an_rdd_from_the_start() {
+    // (jobs, own source for each, persisted, fires)
+    for (jobs, apart, persisted, fires) in [
+        (4u32, false, false, true),
+        (2, false, false, false),
+        (4, true, false, false),
+        (4, false, true, false),
+    ] {
+        let mut made = Made::new("3.5.9", 2, 4, &[]);
+        for job in 0..jobs {
+            let source = if apart { 100 + job } else { 7 };
+            let stage = made.job(None, &[vec![task(4000); 8]])[0];
+            let now = made.now;
+            let rdd = |id: u32, parents: Vec<u32>| {
+                json!({"RDD ID": id, "Name": "lines.txt", "Parent IDs": parents, "Number of Partitions": 8,
+                    "Number of Cached Partitions": 0, "Memory Size": 0, "Disk Size": 0,
+                    "Storage Level": {"Use Disk": false, "Use Memory": persisted, "Use Off Heap": false,
+                        "Deserialized": true, "Replication": 1}})
+            };
+            made.line(json!({"Event": "SparkListenerStageSubmitted", "Properties": {}, "Stage Info": {"Stage ID": stage,
+                "Stage Attempt ID": 0, "Stage Name": "count", "Number of Tasks": 8, "Parent IDs": [], "Details": "",
+                "Submission Time": now, "Accumulables": [], "RDD Info": [rdd(source, vec![]), rdd(200 + job, vec![source])]}}));
+        }
+        let sink = said(&made.run(), "CACHE");
+        let claims = of_kind(&sink, "cachingOpportunity");
+        assert_eq!(claims.len(), usize::from(fires), "{jobs} {apart} {persisted}: {:?}", sink.claims());
+        let Some(claim) = claims.first() else { continue };
+        assert_eq!(claim.title, "4 jobs compute RDD 7 (lines.txt) and what follows from the start");
+        // Only the source is shared: what each does with it may differ.
+        assert!(matches!(&claim.worth, Worth::Replay { low, high } if low.is_empty() && high.len() == 3));
+    }
+}
