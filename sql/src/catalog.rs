@@ -20,7 +20,8 @@ pub(crate) struct Catalog {
 
 impl Catalog {
     pub(crate) fn new(tables: Vec<protocol::Table>) -> Result<Self> {
-        let tables = tables.into_iter().map(|table| Ok((table.name.clone(), Arc::new(ReportTable::new(table)?))));
+        let tables =
+            tables.into_iter().map(|table| Ok((table.name.clone(), Arc::new(ReportTable::new(table)?))));
         Ok(Catalog { tables: tables.collect::<Result<_>>()? })
     }
 
@@ -127,7 +128,9 @@ fn directory_columns(columns: &Schema, files: &[protocol::File]) -> Vec<Field> {
 fn type_of(values: &[&str]) -> DataType {
     let are = |ty: &DataType| {
         let mut values = values.iter().filter(|value| **value != HIVE_NULL);
-        values.all(|value| ScalarValue::try_from_string((*value).to_owned(), ty).is_ok_and(|value| !value.is_null()))
+        values.all(|value| {
+            ScalarValue::try_from_string((*value).to_owned(), ty).is_ok_and(|value| !value.is_null())
+        })
     };
     let is_day = |value: &&str| value.len() == 10 && value.as_bytes()[4] == b'-';
     if are(&DataType::Int32) {

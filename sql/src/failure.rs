@@ -11,7 +11,11 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    pub(crate) fn new(kind: FailureKind, message: impl Into<String>, hint: Option<impl Into<String>>) -> Self {
+    pub(crate) fn new(
+        kind: FailureKind,
+        message: impl Into<String>,
+        hint: Option<impl Into<String>>,
+    ) -> Self {
         let failure = Failure { kind, message: message.into(), hint: hint.map(Into::into), position: None };
         Problem { failure: Box::new(failure) }
     }
@@ -113,12 +117,16 @@ fn nearest(name: &str, known: &[&str]) -> Option<String> {
     let name = name.to_lowercase();
     let mut ranked: Vec<(usize, &str)> = known
         .iter()
-        .map(|other| (datafusion::common::utils::datafusion_strsim::levenshtein(&name, &other.to_lowercase()), *other))
+        .map(|other| {
+            (datafusion::common::utils::datafusion_strsim::levenshtein(&name, &other.to_lowercase()), *other)
+        })
         .collect();
     ranked.sort_unstable();
     ranked.dedup();
     match ranked.first() {
-        Some((distance, best)) if *distance <= 3.max(name.len() / 3) => Some(format!("did you mean `{best}`?")),
+        Some((distance, best)) if *distance <= 3.max(name.len() / 3) => {
+            Some(format!("did you mean `{best}`?"))
+        }
         _ if known.is_empty() => None,
         _ => {
             let mut names: Vec<&str> = known.to_vec();
@@ -136,7 +144,9 @@ fn first_line(text: &str) -> &str {
 /// Without the words that programs put before their errors.
 fn plain(text: &str) -> String {
     let mut text = first_line(text);
-    for prefix in ["Error during planning: ", "Execution error: ", "SQL error: ", "This feature is not implemented: "] {
+    for prefix in
+        ["Error during planning: ", "Execution error: ", "SQL error: ", "This feature is not implemented: "]
+    {
         text = text.strip_prefix(prefix).unwrap_or(text);
     }
     text.replace("table 'datafusion.public.", "table '").to_owned()

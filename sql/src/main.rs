@@ -23,6 +23,10 @@ use std::process::ExitCode;
 use std::sync::{Arc, mpsc};
 use watch::Watch;
 
+/// Many threads take and give back small pieces, which the system's own allocator does slowly.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const ABOUT: &str = "answers SQL over reports for `emberscope sql`, which starts it; it takes no arguments";
 
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "a person looks, not a program")]
@@ -64,7 +68,8 @@ fn requests() -> mpsc::Receiver<Result<Request, String>> {
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().lines() {
             let Ok(line) = line else { break };
-            let request = serde_json::from_str(&line).map_err(|error| format!("a request is not understood: {error}"));
+            let request =
+                serde_json::from_str(&line).map_err(|error| format!("a request is not understood: {error}"));
             if sender.send(request).is_err() {
                 break;
             }

@@ -62,7 +62,8 @@ pub(crate) struct Writing<'p> {
 impl Writing<'_> {
     pub(crate) fn batch(&mut self, batch: &RecordBatch) -> Result<()> {
         let columns = batch.columns().iter().zip(self.schema.fields());
-        let columns = columns.map(|(column, field)| known_array(column, field)).collect::<Result<Vec<_>>>()?;
+        let columns =
+            columns.map(|(column, field)| known_array(column, field)).collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?;
         self.stream.write(&batch)?;
@@ -84,7 +85,11 @@ impl Writing<'_> {
 }
 
 fn known_array(array: &ArrayRef, field: &Field) -> Result<ArrayRef> {
-    if array.data_type() == field.data_type() { Ok(Arc::clone(array)) } else { Ok(cast(array, field.data_type())?) }
+    if array.data_type() == field.data_type() {
+        Ok(Arc::clone(array))
+    } else {
+        Ok(cast(array, field.data_type())?)
+    }
 }
 
 fn known_field(field: &FieldRef) -> FieldRef {

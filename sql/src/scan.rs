@@ -10,7 +10,9 @@ use datafusion::datasource::file_format::json::JsonFormat;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::parquet::metadata::DFParquetMetadata;
-use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder, FileSource, JsonSource, ParquetSource};
+use datafusion::datasource::physical_plan::{
+    FileGroup, FileScanConfigBuilder, FileSource, JsonSource, ParquetSource,
+};
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::object_store::{ObjectMeta, ObjectStore, path::Path as StorePath};
@@ -117,7 +119,8 @@ async fn columns_of(
             let opened = std::fs::File::open(&file.path)?;
             BufReader::new(opened.take(FIRST_LINE_BYTES)).read_line(&mut line)?;
             // A damaged line is told when the rows are read.
-            let row: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&line).unwrap_or_default();
+            let row: serde_json::Map<String, serde_json::Value> =
+                serde_json::from_str(&line).unwrap_or_default();
             Ok(row.into_iter().map(|(key, _)| key).collect())
         }
     }

@@ -55,7 +55,8 @@ impl Session {
         let statement = dialect::parse(sql, &self.names)?;
         let state = self.context.state();
         let plan = state.statement_to_plan(Statement::Statement(Box::new(statement))).await?;
-        let reads_only = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+        let reads_only =
+            SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
         reads_only.verify_plan(&plan).map_err(|_| Problem::read_only())?;
         let metadata = qualified_names(&plan);
         let is_query = !matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_));
@@ -122,8 +123,10 @@ fn context(limits: &Limits) -> Result<SessionContext> {
     let disk = DiskManagerBuilder::default()
         .with_mode(DiskManagerMode::OsTmpDirectory)
         .with_max_temp_directory_size(limits.spill_bytes);
-    let runtime =
-        RuntimeEnvBuilder::new().with_memory_pool(Arc::new(pool)).with_disk_manager_builder(disk).build_arc()?;
+    let runtime = RuntimeEnvBuilder::new()
+        .with_memory_pool(Arc::new(pool))
+        .with_disk_manager_builder(disk)
+        .build_arc()?;
     Ok(SessionContext::new_with_config_rt(config, runtime))
 }
 

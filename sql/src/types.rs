@@ -11,7 +11,11 @@ pub(crate) fn parse(text: &str) -> Result<DataType, String> {
     let mut parser = Parser { rest: text };
     let ty = parser.data_type(0)?;
     parser.blank();
-    if parser.rest.is_empty() { Ok(ty) } else { Err(format!("`{text}`: not understood at `{}`", parser.rest)) }
+    if parser.rest.is_empty() {
+        Ok(ty)
+    } else {
+        Err(format!("`{text}`: not understood at `{}`", parser.rest))
+    }
 }
 
 /// A list's field, named as Spark's Parquet files have it.

@@ -1,8 +1,8 @@
 //! `LATERAL VIEW`: the parser's tree carries it as a join with CROSS or OUTER APPLY, which Spark has not, and
 //! here it is planned as one more column whose lists are unnested.
 
-use datafusion::common::{Column, DFSchema, Result, TableReference, UnnestOptions, plan_err};
 use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{Column, DFSchema, Result, TableReference, UnnestOptions, plan_err};
 use datafusion::functions::core::expr_ext::FieldAccessor;
 use datafusion::functions_nested::expr_fn::{cardinality, map_entries};
 use datafusion::logical_expr::planner::{
@@ -89,11 +89,8 @@ impl View {
         };
         let list = if is_map { map_entries(list) } else { list };
         // An empty list is kept as if it were null.
-        let list = if self.is_outer {
-            when(cardinality(list.clone()).gt(lit(0_u64)), list).end()?
-        } else {
-            list
-        };
+        let list =
+            if self.is_outer { when(cardinality(list.clone()).gt(lit(0_u64)), list).end()? } else { list };
         let mut exprs = columns_of(&schema);
         let kept = exprs.clone();
         exprs.push(list.alias(ITEM));

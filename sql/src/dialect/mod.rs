@@ -53,7 +53,9 @@ impl From<ParserError> for Problem {
             ParserError::TokenizerError(text) | ParserError::ParserError(text) => {
                 Problem::statement(text, None::<&str>).place_from_text()
             }
-            ParserError::RecursionLimitExceeded => Problem::statement("it is nested too deeply", None::<&str>),
+            ParserError::RecursionLimitExceeded => {
+                Problem::statement("it is nested too deeply", None::<&str>)
+            }
         }
     }
 }

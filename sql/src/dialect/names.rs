@@ -1,8 +1,8 @@
 //! Names without regard to case, as in Spark: each gets the spelling it was declared with.
 
 use datafusion::sql::sqlparser::ast::{
-    Cte, Expr, Ident, ObjectName, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, Statement, TableAlias,
-    TableFactor, Visit, VisitMut, Visitor, VisitorMut,
+    Cte, Expr, Ident, ObjectName, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, Statement,
+    TableAlias, TableFactor, Visit, VisitMut, Visitor, VisitorMut,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -42,12 +42,12 @@ impl Visitor for Relations {
 
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
         match factor {
-            TableFactor::Table { name, alias, .. } => {
-                match alias {
-                    Some(alias) => self.add_alias(Some(alias)),
-                    None => self.names.extend(name.0.last().and_then(|part| part.as_ident()).map(|i| i.value.clone())),
+            TableFactor::Table { name, alias, .. } => match alias {
+                Some(alias) => self.add_alias(Some(alias)),
+                None => {
+                    self.names.extend(name.0.last().and_then(|part| part.as_ident()).map(|i| i.value.clone()))
                 }
-            }
+            },
             TableFactor::Derived { alias, .. }
             | TableFactor::NestedJoin { alias, .. }
             | TableFactor::Function { alias, .. }
@@ -113,7 +113,9 @@ impl Visitor for Declared {
     }
 
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
-        if let TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. } = factor {
+        if let TableFactor::Table { alias: Some(alias), .. }
+        | TableFactor::Derived { alias: Some(alias), .. } = factor
+        {
             self.add(&alias.name.value);
             alias.columns.iter().for_each(|column| self.add(&column.name.value));
         }
@@ -176,7 +178,9 @@ impl VisitorMut for Speller {
         for item in &mut select.projection {
             match item {
                 SelectItem::ExprWithAlias { alias, .. } => self.ident(alias),
-                SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => self.object(name),
+                SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
+                    self.object(name)
+                }
                 _ => {}
             }
         }

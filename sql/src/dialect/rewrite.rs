@@ -4,11 +4,12 @@ use super::names::Relations;
 use crate::failure::Problem;
 use crate::functions::{PERCENTILE, SORTED_VALUES, TEXT};
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, BinaryOperator, ExactNumberInfo, JoinConstraint, CaseWhen, CastKind, CeilFloorKind, DataType, Expr, Function, FunctionArg,
-    FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident, Join, JoinOperator,
-    LateralView, NullTreatment, ObjectName, OrderByExpr, OrderByOptions, Query, Select, SelectItem, SetExpr, Statement,
-    Subscript, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, Value, VisitMut, VisitorMut,
-    DateTimeField, DuplicateTreatment,
+    AccessExpr, BinaryOperator, CaseWhen, CastKind, CeilFloorKind, DataType, DateTimeField,
+    DuplicateTreatment, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident, Join, JoinConstraint,
+    JoinOperator, LateralView, NullTreatment, ObjectName, OrderByExpr, OrderByOptions, Query, Select,
+    SelectItem, SetExpr, Statement, Subscript, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins,
+    Value, VisitMut, VisitorMut,
 };
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -102,7 +103,9 @@ impl VisitorMut for Rewriter {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
-        if let SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) = query.body.as_ref() {
+        if let SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) =
+            query.body.as_ref()
+        {
             self.problem.get_or_insert_with(Problem::read_only);
         }
         ControlFlow::Continue(())
@@ -153,9 +156,14 @@ fn lateral(from: Vec<TableWithJoins>, view: LateralView) -> Result<TableWithJoin
     let list = arguments(&function).and_then(|mut args| if args.len() == 1 { args.pop() } else { None });
     let list = list.ok_or_else(wrong)?;
     let mut tables = from.into_iter();
-    let mut input = tables.next().ok_or_else(|| Problem::statement("LATERAL VIEW needs FROM", None::<&str>))?;
+    let mut input =
+        tables.next().ok_or_else(|| Problem::statement("LATERAL VIEW needs FROM", None::<&str>))?;
     for TableWithJoins { relation, joins } in tables {
-        input.joins.push(Join { relation, global: false, join_operator: JoinOperator::CrossJoin(JoinConstraint::None) });
+        input.joins.push(Join {
+            relation,
+            global: false,
+            join_operator: JoinOperator::CrossJoin(JoinConstraint::None),
+        });
         input.joins.extend(joins);
     }
     let relation = if input.joins.is_empty() {
@@ -163,7 +171,8 @@ fn lateral(from: Vec<TableWithJoins>, view: LateralView) -> Result<TableWithJoin
     } else {
         TableFactor::NestedJoin { table_with_joins: Box::new(input), alias: None }
     };
-    let columns = view.lateral_col_alias.into_iter().map(|name| TableAliasColumnDef { name, data_type: None });
+    let columns =
+        view.lateral_col_alias.into_iter().map(|name| TableAliasColumnDef { name, data_type: None });
     let alias = TableAlias { explicit: true, name, columns: columns.collect(), at: None };
     let item = TableFactor::UNNEST {
         alias: Some(alias),
@@ -197,7 +206,10 @@ fn rewritten(expr: Expr) -> Result<Expr, Problem> {
         Expr::Function(function) => of_function(function)?,
         // Division of whole numbers gives fractions, and division by zero gives null.
         Expr::BinaryOp { left, op: BinaryOperator::Divide, right } => {
-            let (left, right) = (cast(*left, DataType::Double(ExactNumberInfo::None)), cast(*right, DataType::Double(ExactNumberInfo::None)));
+            let (left, right) = (
+                cast(*left, DataType::Double(ExactNumberInfo::None)),
+                cast(*right, DataType::Double(ExactNumberInfo::None)),
+            );
             binary(left, BinaryOperator::Divide, null_if_zero(right))
         }
         Expr::BinaryOp { left, op: BinaryOperator::MyIntegerDivide, right } => {
@@ -208,19 +220,27 @@ fn rewritten(expr: Expr) -> Result<Expr, Problem> {
             binary(*left, BinaryOperator::Modulo, null_if_zero(*right))
         }
         Expr::Cast { expr, .. } => call(TEXT, vec![*expr]),
-        Expr::Floor { expr, field } if is_plain(&field) => cast(call("floor", vec![*expr]), DataType::BigInt(None)),
-        Expr::Ceil { expr, field } if is_plain(&field) => cast(call("ceil", vec![*expr]), DataType::BigInt(None)),
+        Expr::Floor { expr, field } if is_plain(&field) => {
+            cast(call("floor", vec![*expr]), DataType::BigInt(None))
+        }
+        Expr::Ceil { expr, field } if is_plain(&field) => {
+            cast(call("ceil", vec![*expr]), DataType::BigInt(None))
+        }
         Expr::RLike { negated, expr, pattern, .. } => {
             let like = call("regexp_like", vec![*expr, *pattern]);
             if negated {
-                Expr::UnaryOp { op: datafusion::sql::sqlparser::ast::UnaryOperator::Not, expr: Box::new(like) }
+                Expr::UnaryOp {
+                    op: datafusion::sql::sqlparser::ast::UnaryOperator::Not,
+                    expr: Box::new(like),
+                }
             } else {
                 like
             }
         }
-        Expr::CompoundFieldAccess { root, access_chain } => {
-            Expr::CompoundFieldAccess { root, access_chain: access_chain.into_iter().map(from_zero).collect() }
-        }
+        Expr::CompoundFieldAccess { root, access_chain } => Expr::CompoundFieldAccess {
+            root,
+            access_chain: access_chain.into_iter().map(from_zero).collect(),
+        },
         Expr::Value(mut value) => {
             if let Value::DoubleQuotedString(text) = value.value {
                 value.value = Value::SingleQuotedString(text);
@@ -233,7 +253,9 @@ fn rewritten(expr: Expr) -> Result<Expr, Problem> {
 
 /// Lists are counted from 0 in brackets.
 fn from_zero(access: AccessExpr) -> AccessExpr {
-    let AccessExpr::Subscript(Subscript::Index { index: Expr::Value(mut value) }) = access else { return access };
+    let AccessExpr::Subscript(Subscript::Index { index: Expr::Value(mut value) }) = access else {
+        return access;
+    };
     if let Value::Number(number, is_long) = &value.value
         && let Ok(n) = number.to_string().parse::<u64>()
     {
@@ -266,7 +288,7 @@ fn of_function(mut function: Function) -> Result<Expr, Problem> {
             let mut args = pair("a value and what it is ordered by")?;
             let by = args.pop().ok_or_else(|| wrong("two arguments"))?;
             let is_max = name == "max_by";
-            let options = OrderByOptions { asc: Some(true), nulls_first: Some(is_max) , ..Default::default() };
+            let options = OrderByOptions { asc: Some(true), nulls_first: Some(is_max), ..Default::default() };
             let order = OrderByExpr { expr: by, options, with_fill: None };
             set_name(&mut function, if is_max { "last_value" } else { "first_value" });
             set_arguments(&mut function, args);
@@ -306,7 +328,10 @@ fn of_function(mut function: Function) -> Result<Expr, Problem> {
             let mut args = pair("a list or map, and a place in it")?;
             let index = args.pop().ok_or_else(|| wrong("two arguments"))?;
             let root = Box::new(args.remove(0));
-            Expr::CompoundFieldAccess { root, access_chain: vec![AccessExpr::Subscript(Subscript::Index { index })] }
+            Expr::CompoundFieldAccess {
+                root,
+                access_chain: vec![AccessExpr::Subscript(Subscript::Index { index })],
+            }
         }
         "try_divide" => {
             let mut args = pair("two numbers")?;

@@ -52,7 +52,8 @@ impl ScalarUDFImpl for ToJson {
         writer.finish()?;
         let lines = String::from_utf8_lossy(&lines);
         // `{"v":…}`, and `{}` for null.
-        let inner = lines.lines().map(|line| line.strip_prefix("{\"v\":").and_then(|line| line.strip_suffix('}')));
+        let inner =
+            lines.lines().map(|line| line.strip_prefix("{\"v\":").and_then(|line| line.strip_suffix('}')));
         Ok(ColumnarValue::Array(Arc::new(inner.collect::<StringArray>())))
     }
 }
@@ -152,7 +153,8 @@ mod tests {
     fn what_is_no_json_is_null() {
         let ty = of_type("MAP<STRING, STRING>").unwrap();
         let schema = Arc::new(Schema::new(vec![Field::new(VALUE, ty, true)]));
-        let texts = StringArray::from(vec![Some(r#"{"a":"b"}"#), None, Some("{"), Some("[1]"), Some(r#"{"n":1}"#)]);
+        let texts =
+            StringArray::from(vec![Some(r#"{"a":"b"}"#), None, Some("{"), Some("[1]"), Some(r#"{"n":1}"#)]);
         let maps = values(&schema, &texts).unwrap();
         let is_null: Vec<bool> = (0..maps.len()).map(|row| maps.is_null(row)).collect();
         assert_eq!(is_null, [false, true, true, true, false]);

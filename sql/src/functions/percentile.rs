@@ -8,8 +8,8 @@ use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Float64Type};
 use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{
-    Accumulator, AggregateUDFImpl, ColumnarValue, EmitTo, GroupsAccumulator, ScalarFunctionArgs, ScalarUDFImpl,
-    Signature, Volatility,
+    Accumulator, AggregateUDFImpl, ColumnarValue, EmitTo, GroupsAccumulator, ScalarFunctionArgs,
+    ScalarUDFImpl, Signature, Volatility,
 };
 use std::sync::Arc;
 
@@ -98,7 +98,11 @@ impl Groups {
 
     fn take(&mut self, emit_to: EmitTo) -> Vec<Vec<f64>> {
         let taken = emit_to.take_needed(&mut self.values);
-        self.bytes = self.values.iter().map(|values| values.capacity() * size_of::<f64>() + size_of::<Vec<f64>>()).sum();
+        self.bytes = self
+            .values
+            .iter()
+            .map(|values| values.capacity() * size_of::<f64>() + size_of::<Vec<f64>>())
+            .sum();
         taken
     }
 }
@@ -112,7 +116,6 @@ fn list_of(groups: Vec<Vec<f64>>) -> ArrayRef {
     let values = Arc::new(Float64Array::from(all));
     Arc::new(LargeListArray::new(item(), offsets, values, None))
 }
-
 
 fn floats(values: &ArrayRef) -> &Float64Array {
     values.as_primitive::<Float64Type>()
@@ -153,7 +156,8 @@ impl GroupsAccumulator for Groups {
         let all = floats(lists.values());
         for (row, group) in group_indices.iter().enumerate() {
             if lists.is_valid(row) {
-                let (start, end) = (lists.value_offsets()[row] as usize, lists.value_offsets()[row + 1] as usize);
+                let (start, end) =
+                    (lists.value_offsets()[row] as usize, lists.value_offsets()[row + 1] as usize);
                 self.add(*group, &all.values()[start..end]);
             }
         }
@@ -164,10 +168,13 @@ impl GroupsAccumulator for Groups {
         let values = floats(&values[0]);
         let offsets: ScalarBuffer<i64> = (0..=values.len() as i64).collect();
         let counts: Vec<bool> = (0..values.len())
-            .map(|row| values.is_valid(row) && filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row)))
+            .map(|row| {
+                values.is_valid(row) && filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row))
+            })
             .collect();
         let items = Arc::new(Float64Array::new(values.values().clone(), None));
-        let lists = LargeListArray::new(item(), OffsetBuffer::new(offsets), items, Some(NullBuffer::from(counts)));
+        let lists =
+            LargeListArray::new(item(), OffsetBuffer::new(offsets), items, Some(NullBuffer::from(counts)));
         Ok(vec![Arc::new(lists)])
     }
 

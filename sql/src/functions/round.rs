@@ -66,7 +66,9 @@ fn round_whole(value: i64, digits: i64) -> i64 {
     if digits >= 0 {
         return value;
     }
-    let Some(unit) = u32::try_from(-digits).ok().and_then(|digits| 10_i128.checked_pow(digits)) else { return 0 };
+    let Some(unit) = u32::try_from(-digits).ok().and_then(|digits| 10_i128.checked_pow(digits)) else {
+        return 0;
+    };
     let (value, half) = (i128::from(value), unit / 2);
     let rounded = (value.abs() + half) / unit * unit * value.signum();
     i64::try_from(rounded).unwrap_or(value as i64)

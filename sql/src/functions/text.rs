@@ -1,6 +1,6 @@
 //! Values as text, as Spark's `CAST(x AS STRING)` writes them.
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringBuilder, StringArray};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringArray, StringBuilder};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Float32Type, Float64Type};
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -36,7 +36,10 @@ impl ScalarUDFImpl for Text {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let text = |array: &ArrayRef| -> Result<ArrayRef> {
             match array.data_type() {
-                ty if ty.is_integer() || ty.is_string() || matches!(ty, DataType::Boolean | DataType::Null) => {
+                ty if ty.is_integer()
+                    || ty.is_string()
+                    || matches!(ty, DataType::Boolean | DataType::Null) =>
+                {
                     Ok(cast(array, &DataType::Utf8)?)
                 }
                 _ => Ok(Arc::new(texts(array)?)),

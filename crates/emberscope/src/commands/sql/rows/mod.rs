@@ -30,9 +30,7 @@ pub(super) fn begin(format: RowsFormat, schema: &Schema, output: Output) -> anyh
         RowsFormat::Csv => Box::new(text::Separated::new(schema, output, text::Separator::Comma)?),
         RowsFormat::Tsv => Box::new(text::Separated::new(schema, output, text::Separator::Tab)?),
         RowsFormat::Json => Box::new(json::Json::new(&with_own_names(schema), output, json::Frame::Array)?),
-        RowsFormat::Ndjson => {
-            Box::new(json::Json::new(&with_own_names(schema), output, json::Frame::Lines)?)
-        }
+        RowsFormat::Ndjson => Box::new(json::Json::new(&with_own_names(schema), output, json::Frame::Lines)?),
         RowsFormat::Parquet => Box::new(binary::Parquet::new(with_own_names(schema), output)?),
         RowsFormat::Arrow => Box::new(binary::Arrow::new(with_own_names(schema), output)?),
     })
