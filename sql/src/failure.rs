@@ -1,6 +1,6 @@
 //! What went wrong, in words for the one who wrote the statement.
 
-use datafusion::common::{DataFusionError, SchemaError};
+use datafusion::common::{Column, DataFusionError, SchemaError};
 use datafusion::error::DataFusionError as Error;
 use emberscope_sql_protocol::{Failure, FailureKind, Position};
 
@@ -71,11 +71,9 @@ fn of(root: &Error, whole: &Error) -> Problem {
     match root {
         Error::ResourcesExhausted(text) => {
             let hint = "select fewer rows or columns, join on applicationId, or raise --memory";
-            let message = if text.contains("disk") || text.contains("temp") {
-                format!("the query needs more disk than it may use: {}", first_line(text))
-            } else {
-                format!("the query needs more memory than it may use: {}", first_line(text))
-            };
+            let is_disk = text.contains("disk") || text.contains("temp");
+            let message =
+                format!("the query needs more {} than it may use", if is_disk { "disk" } else { "memory" });
             Problem::new(FailureKind::Memory, message, Some(hint))
         }
         Error::SchemaError(schema, _) => of_schema(schema),
@@ -97,7 +95,9 @@ fn of(root: &Error, whole: &Error) -> Problem {
 fn of_schema(error: &SchemaError) -> Problem {
     match error {
         SchemaError::FieldNotFound { field, valid_fields } => {
-            let known: Vec<&str> = valid_fields.iter().map(|column| column.name()).collect();
+            // Of the table that was named, if one was.
+            let of_table = |column: &&Column| field.relation.is_none() || column.relation == field.relation;
+            let known: Vec<&str> = valid_fields.iter().filter(of_table).map(|column| column.name()).collect();
             let message = match &field.relation {
                 Some(table) => format!("{table} has no column `{}`", field.name),
                 None => format!("there is no column `{}`", field.name),

@@ -49,7 +49,7 @@ fn main() -> ExitCode {
 }
 
 fn serve() -> std::io::Result<()> {
-    let pipe = Arc::new(Pipe::new());
+    let pipe = Arc::new(Pipe::new(std::io::stdout()));
     pipe.send(&Frame::Hello(Hello::of_this_build()))?;
     let watch = Watch::start(Arc::clone(&pipe));
     let mut server = Server { pipe, watch, open: None };

@@ -6,28 +6,28 @@ use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef,
 use datafusion::arrow::ipc::writer::StreamWriter;
 use datafusion::common::Result;
 use emberscope_sql_protocol::{self as protocol, Frame};
-use std::io::{self, Stdout};
+use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The pipe to the main program. Frames are whole: whoever writes one holds the lock.
 pub(crate) struct Pipe {
-    out: Mutex<Stdout>,
+    out: Mutex<Box<dyn Write + Send>>,
 }
 
 impl Pipe {
-    pub(crate) fn new() -> Self {
-        Pipe { out: Mutex::new(io::stdout()) }
+    pub(crate) fn new(out: impl Write + Send + 'static) -> Self {
+        Pipe { out: Mutex::new(Box::new(out)) }
     }
 
     pub(crate) fn send(&self, frame: &Frame) -> io::Result<()> {
-        let out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
-        protocol::write(&mut out.lock(), frame)
+        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        protocol::write(&mut *out, frame)
     }
 
     /// Sends if nobody else is about to.
     pub(crate) fn try_send(&self, frame: &Frame) -> Option<io::Result<()>> {
-        let out = self.out.try_lock().ok()?;
-        Some(protocol::write(&mut out.lock(), frame))
+        let mut out = self.out.try_lock().ok()?;
+        Some(protocol::write(&mut *out, frame))
     }
 }
 

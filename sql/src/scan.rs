@@ -1,7 +1,7 @@
 //! Plans of scans: files of one form and the same columns are read together.
 
 use crate::catalog::ReportTable;
-use datafusion::arrow::datatypes::{Field, FieldRef, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use datafusion::catalog::Session;
 use datafusion::common::stats::Precision;
 use datafusion::common::{DataFusionError, Result, Statistics, project_schema};
@@ -194,6 +194,7 @@ fn statistics(schema: &Schema, own: usize, files: &[PartitionedFile]) -> Statist
 #[cfg(test)]
 mod tests {
     use super::*;
+    use datafusion::arrow::datatypes::Field;
 
     #[test]
     fn columns_that_directories_give_are_not_read() {

@@ -35,9 +35,8 @@ pub(crate) fn parse(sql: &str, known: &[String]) -> Result<Statement, Problem> {
     if !matches!(statement, Statement::Query(_) | Statement::Explain { .. }) {
         return Err(Problem::read_only());
     }
-    let mut relations = names::Relations::of(&statement);
+    let relations = names::Relations::of(&statement);
     names::spell(&mut statement, known);
-    relations.spell(known);
     rewrite::titles(&mut statement, &relations);
     let mut rewriter = rewrite::Rewriter::default();
     _ = VisitMut::visit(&mut statement, &mut rewriter);

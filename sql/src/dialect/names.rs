@@ -16,15 +16,9 @@ pub(super) struct Relations {
 impl Relations {
     pub(super) fn of(statement: &Statement) -> Self {
         let mut relations = Relations::default();
-        _ = statement.visit(&mut relations);
+        _ = Visit::visit(statement, &mut relations);
+        relations.names = relations.names.iter().map(|name| name.to_ascii_lowercase()).collect();
         relations
-    }
-
-    /// Adds tables that are called by their own names.
-    pub(super) fn spell(&mut self, known: &[String]) {
-        let lower: Vec<String> = self.names.iter().map(|name| name.to_ascii_lowercase()).collect();
-        self.names = lower.into_iter().collect();
-        _ = known;
     }
 
     /// Whether `name` is a table's rather than a column's.

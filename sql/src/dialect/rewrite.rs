@@ -66,7 +66,11 @@ impl VisitorMut for Titles<'_> {
         for item in &mut select.projection {
             let SelectItem::UnnamedExpr(expr) = item else { continue };
             let title = match &*expr {
-                Expr::Identifier(_) | Expr::Value(_) => continue,
+                Expr::Identifier(_) => continue,
+                Expr::Value(value) => match &value.value {
+                    Value::SingleQuotedString(text) | Value::DoubleQuotedString(text) => text.clone(),
+                    other => other.to_string(),
+                },
                 Expr::CompoundIdentifier(parts) => match parts.as_slice() {
                     [table, _] if self.relations.contains(table) => continue,
                     [.., last] => last.value.clone(),
@@ -196,7 +200,11 @@ fn needs_rewrite(expr: &Expr) -> bool {
             matches!(op, BinaryOperator::Divide | BinaryOperator::Modulo | BinaryOperator::MyIntegerDivide)
         }
         Expr::Cast { data_type, .. } => is_text(data_type),
-        Expr::Value(value) => matches!(value.value, Value::DoubleQuotedString(_)),
+        Expr::Value(value) => match &value.value {
+            Value::DoubleQuotedString(_) => true,
+            Value::SingleQuotedString(text) => text.contains('\\'),
+            _ => false,
+        },
         _ => false,
     }
 }
@@ -242,13 +250,33 @@ fn rewritten(expr: Expr) -> Result<Expr, Problem> {
             access_chain: access_chain.into_iter().map(from_zero).collect(),
         },
         Expr::Value(mut value) => {
-            if let Value::DoubleQuotedString(text) = value.value {
-                value.value = Value::SingleQuotedString(text);
+            if let Value::DoubleQuotedString(text) | Value::SingleQuotedString(text) = value.value {
+                value.value = Value::SingleQuotedString(unescaped(&text));
             }
             Expr::Value(value)
         }
         other => other,
     })
+}
+
+/// A text whose backslashes are escapes. Before `%` and `_` they stay, for LIKE.
+fn unescaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match (c, c == '\\') {
+            (c, false) => out.push(c),
+            (_, true) => match chars.next() {
+                Some('n') => out.push('\n'),
+                Some('t') => out.push('\t'),
+                Some('r') => out.push('\r'),
+                Some(kept @ ('%' | '_')) => out.extend(['\\', kept]),
+                Some(other) => out.push(other),
+                None => out.push('\\'),
+            },
+        }
+    }
+    out
 }
 
 /// Lists are counted from 0 in brackets.

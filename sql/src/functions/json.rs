@@ -114,20 +114,16 @@ fn of_type(text: &str) -> std::result::Result<DataType, String> {
 }
 
 fn values(schema: &SchemaRef, texts: &StringArray) -> Result<ArrayRef> {
-    let mut rows = String::new();
-    for text in texts {
-        let is_json = |text: &&str| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
-        rows.push_str("{\"v\":");
-        rows.push_str(text.filter(is_json).unwrap_or("null"));
-        rows.push_str("}\n");
-    }
-    if let Ok(all) = decode(schema, &rows, texts.len()) {
+    let is_json = |text: &&str| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+    let row = |text: Option<&str>| format!("{{\"v\":{}}}\n", text.filter(is_json).unwrap_or("null"));
+    let rows: Vec<String> = texts.iter().map(row).collect();
+    if let Ok(all) = decode(schema, &rows.concat(), texts.len()) {
         return Ok(all);
     }
     // A value of another type than the wanted one: null, and the others as they are.
     let ty = schema.field(0).data_type();
     let one_by_one: Vec<ArrayRef> =
-        rows.lines().map(|row| decode(schema, row, 1).unwrap_or_else(|_| new_null_array(ty, 1))).collect();
+        rows.iter().map(|row| decode(schema, row, 1).unwrap_or_else(|_| new_null_array(ty, 1))).collect();
     let arrays: Vec<&dyn Array> = one_by_one.iter().map(AsRef::as_ref).collect();
     Ok(concat(&arrays)?)
 }
