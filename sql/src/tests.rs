@@ -91,8 +91,11 @@ fn answer(tables: Vec<Table>, sql: &str) -> Result<Vec<String>, Problem> {
     Ok(lines)
 }
 
+/// Message and place of a failure.
+type Told = (String, Option<(u64, u64)>);
+
 /// Over one table `stage` of three rows.
-fn told(sql: &str) -> Result<Vec<String>, (String, Option<(u64, u64)>)> {
+fn told(sql: &str) -> Result<Vec<String>, Told> {
     let place = tempfile::tempdir().unwrap();
     let path = rows(
         place.path(),

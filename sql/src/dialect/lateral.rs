@@ -27,13 +27,12 @@ impl RelationPlanner for LateralViews {
         let TableFactor::NestedJoin { table_with_joins, alias } = relation else {
             return Ok(RelationPlanning::Original(Box::new(relation)));
         };
-        match View::of(*table_with_joins) {
+        match View::of(table_with_joins) {
             Ok(view) => {
                 let plan = view.plan(context)?;
                 Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, alias))))
             }
-            Err(joins) => {
-                let table_with_joins = Box::new(joins);
+            Err(table_with_joins) => {
                 Ok(RelationPlanning::Original(Box::new(TableFactor::NestedJoin { table_with_joins, alias })))
             }
         }
@@ -50,7 +49,7 @@ struct View {
 
 impl View {
     /// Of a join that stands for a lateral view; any other comes back.
-    fn of(mut joins: TableWithJoins) -> std::result::Result<View, TableWithJoins> {
+    fn of(mut joins: Box<TableWithJoins>) -> std::result::Result<View, Box<TableWithJoins>> {
         let is_view = matches!(
             joins.joins.as_slice(),
             [ast::Join {

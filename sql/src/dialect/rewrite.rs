@@ -287,7 +287,7 @@ fn from_zero(access: AccessExpr) -> AccessExpr {
     if let Value::Number(number, is_long) = &value.value
         && let Ok(n) = number.to_string().parse::<u64>()
     {
-        value.value = Value::Number((n + 1).to_string().into(), *is_long);
+        value.value = Value::Number((n + 1).to_string(), *is_long);
     }
     AccessExpr::Subscript(Subscript::Index { index: Expr::Value(value) })
 }
@@ -316,7 +316,7 @@ fn of_function(mut function: Function) -> Result<Expr, Problem> {
             let mut args = pair("a value and what it is ordered by")?;
             let by = args.pop().ok_or_else(|| wrong("two arguments"))?;
             let is_max = name == "max_by";
-            let options = OrderByOptions { asc: Some(true), nulls_first: Some(is_max), ..Default::default() };
+            let options = OrderByOptions { asc: Some(true), nulls_first: Some(is_max) };
             let order = OrderByExpr { expr: by, options, with_fill: None };
             set_name(&mut function, if is_max { "last_value" } else { "first_value" });
             set_arguments(&mut function, args);

@@ -90,7 +90,7 @@ fn round(value: f64, digits: i64) -> f64 {
             let whole = scaled.floor();
             let rest = scaled - whole;
             // Near the middle the product's own rounding may decide wrongly.
-            if (rest - 0.5).abs() > 1e-6 * scaled.max(1.0).min(1e5) {
+            if (rest - 0.5).abs() > 1e-6 * scaled.clamp(1.0, 1e5) {
                 let rounded = if rest > 0.5 { whole + 1.0 } else { whole };
                 return (rounded / unit).copysign(value);
             }

@@ -7,6 +7,7 @@ mod logs;
 mod ours;
 mod report;
 mod server;
+mod sql;
 mod tables;
 mod usage;
 
@@ -55,6 +56,9 @@ enum Part {
     Server,
     /// All tables of the plain log by Emberscope, and its task rows by Spark SQL
     Tables,
+    /// SQL over 10 million task rows by Emberscope, Spark and DuckDB; only when asked for, since it builds the
+    /// query engine
+    Sql,
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
@@ -64,6 +68,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Some(cache) => cache.clone(),
         None => run::cache()?.join("bench"),
     };
+    if args.only.contains(&Part::Sql) {
+        sql::run(&cache, args.runs)?;
+        if args.only == [Part::Sql] {
+            return Ok(());
+        }
+    }
     let maker = logs::Maker::new(&cache, args.spark_seconds)?;
     let mut chosen: Vec<Log> = Vec::new();
     let mut of_tables = None;
