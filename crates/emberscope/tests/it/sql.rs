@@ -273,7 +273,12 @@ fn it_stops_at_once() {
     let dir = Dir::new(&[("app-1", base::log().as_bytes())]);
     let endless = "SELECT COUNT(*) FROM generate_series(1, 1000000000000) a";
     let start = || {
-        let mut command = command(&dir, &["sql", "app-1", endless]);
+        // A shell starts what runs beside it deaf to Ctrl-C, and the tests may be such.
+        let inner = command(&dir, &[]);
+        let mut command = Command::new("env");
+        command.arg("--default-signal=INT").arg(inner.get_program());
+        command.args(["sql", "app-1", endless, "--timeout", "60s"]).current_dir(dir.path());
+        command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(1500));
         child
