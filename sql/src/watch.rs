@@ -76,7 +76,7 @@ fn excess(watched: &Watched) -> Option<Failure> {
     let used = resident_bytes()?;
     (used > limit).then(|| Failure {
         kind: FailureKind::Memory,
-        message: format!("the query needs more memory than the {} MiB it may use", limit >> 20),
+        message: "the query needs more memory than it may use".to_owned(),
         hint: Some("select fewer rows or columns, join on applicationId, or raise --memory".to_owned()),
         position: None,
     })
