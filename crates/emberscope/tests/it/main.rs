@@ -11,5 +11,6 @@ mod inputs;
 mod output;
 mod report;
 mod schema;
+mod sql;
 mod summary;
 mod trust;
