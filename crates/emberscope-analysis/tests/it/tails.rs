@@ -66,6 +66,26 @@ fn stragglers_have_a_named_cause() {
 }
 
 #[test]
+fn a_first_wave_does_not_hide_a_straggler() {
+    // Eight slots whose first tasks start their workers; one of the others hangs, or none does.
+    for hung_ms in [8600, 650] {
+        let of = |n: usize| if n < 8 { 4200 + n as i64 * 10 } else { 640 + n as i64 };
+        let mut tasks: Vec<MadeTask> =
+            (0..24).map(|n| task(of(n)).with(shuffle(1_000_000, 400, 0))).collect();
+        tasks[20].run_ms = hung_ms;
+        let mut made = warm();
+        made.job(None, &[tasks]);
+        let sink = said(&made.run(), "STRAG");
+        let fires = hung_ms > 1000;
+        assert_eq!(of_kind(&sink, "straggler").len(), usize::from(fires), "{hung_ms}");
+        for claim in sink.claims() {
+            assert_eq!(claim.evidence["slow_tasks"], 1);
+            assert_eq!(claim.evidence["cause"], "unexplained");
+        }
+    }
+}
+
+#[test]
 fn a_short_collection_is_no_straggler() {
     for (run_ms, fires) in [(1300, false), (1700, true)] {
         let run = stage(|tasks| {
