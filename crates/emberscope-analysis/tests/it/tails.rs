@@ -293,3 +293,53 @@ fn hosts_that_only_seem_slow() {
     let half = on_hosts(2, |_, host| if host > 2 { 2400 } else { 800 });
     assert!(said(&half.run(), "HOST").claims().is_empty());
 }
+
+/// Tasks on three executors of two cores: of each (executor, milliseconds, number).
+fn on_three(executors: &[(usize, i64, usize)]) -> Vec<MadeTask> {
+    let of =
+        |(executor, ms, n): &(usize, i64, usize)| vec![task(*ms).input(1_000_000, 250).on(*executor); *n];
+    executors.iter().flat_map(of).collect()
+}
+
+#[test]
+fn a_slow_host_is_told_by_its_first_tasks() {
+    // Starting takes 1.1 s; two first tasks of executor 3 take much more than that over the others, or do not.
+    for (slow_ms, fires) in [(5000, true), (3200, false)] {
+        let mut made = Made::new("3.5.9", 3, 2, &[]);
+        let first = [(1, 2200, 2), (2, 2250, 2), (3, slow_ms, 2)];
+        made.job(None, &[on_three(&[&first[..], &[(1, 1100, 3), (2, 1120, 3)]].concat())]);
+        let sink = said(&made.run(), "HOST");
+        assert_eq!(of_kind(&sink, "slowHost").len(), usize::from(fires), "{slow_ms}: {sink:?}");
+        for claim in sink.claims() {
+            // 2.8 s of each are over what the others take.
+            let excess = claim.evidence["excess_ms"].as_i64().unwrap();
+            assert!((5000..6000).contains(&excess), "{excess}");
+        }
+    }
+}
+
+#[test]
+fn a_slow_host_gets_few_tasks() {
+    // One task in each stage; in few stages that is a slow task and no slow host.
+    for (stages, slow_ms, fires) in [(4, 4000, true), (3, 4000, false), (4, 2000, false)] {
+        let mut made = Made::new("3.5.9", 3, 2, &[]);
+        made.job(None, &[on_three(&[(1, 100, 4), (2, 100, 4), (3, 100, 4)])]);
+        for _ in 0..stages {
+            made.job(None, &[on_three(&[(3, slow_ms, 1), (1, 1000, 6), (2, 1010, 5)])]);
+        }
+        let sink = said(&made.run(), "HOST");
+        assert_eq!(of_kind(&sink, "slowHost").len(), usize::from(fires), "{stages} {slow_ms}: {sink:?}");
+    }
+}
+
+#[test]
+fn a_host_slow_in_short_tasks_alone_is_none() {
+    // All start alike; afterwards the short tasks of one take 2.5 times as long.
+    let mut made = Made::new("3.5.9", 3, 2, &[]);
+    let short = [(1, 100, 12), (2, 100, 12), (3, 250, 12)];
+    for _ in 0..2 {
+        made.job(None, &[on_three(&[&[(1, 3000, 2), (2, 3000, 2), (3, 3000, 2)], &short[..]].concat())]);
+    }
+    let sink = said(&made.run(), "HOST");
+    assert!(sink.claims().is_empty(), "{sink:?}");
+}
