@@ -86,6 +86,33 @@ fn a_first_wave_does_not_hide_a_straggler() {
 }
 
 #[test]
+fn hashing_alone_is_no_skew() {
+    // (times the time and data of its peers, shuffled by keys or read from files)
+    for (times, is_keyed, fires) in [(2.3, true, false), (2.8, true, true), (2.3, false, true)] {
+        let mut tasks: Vec<MadeTask> = (0..40)
+            .map(|n| {
+                let (ms, bytes, records) = (2000 + n, 1_000_000, 1000);
+                if is_keyed {
+                    task(ms).with(shuffle(bytes, records, 0))
+                } else {
+                    task(ms).input(bytes, records)
+                }
+            })
+            .collect();
+        let scaled = |value: f64| (value * times) as i64;
+        tasks[20] = if is_keyed {
+            task(scaled(2020.0)).with(shuffle(scaled(1e6), scaled(1e3), 0))
+        } else {
+            task(scaled(2020.0)).input(scaled(1e6), scaled(1e3))
+        };
+        let mut made = warm();
+        made.job(None, &[tasks]);
+        let sink = said(&made.run(), "SKEW");
+        assert_eq!(of_kind(&sink, "skew").len(), usize::from(fires), "{times} {is_keyed}: {sink:?}");
+    }
+}
+
+#[test]
 fn a_short_collection_is_no_straggler() {
     for (run_ms, fires) in [(1300, false), (1700, true)] {
         let run = stage(|tasks| {
