@@ -359,11 +359,34 @@ fn a_cache_that_only_its_count_read() {
 }
 
 #[test]
+fn without_block_updates_the_stages_tell_who_read_a_cache() {
+    // (uses, milliseconds to fill, findings, what is not checked)
+    for (uses, fill_ms, fires, unchecked) in [
+        (1, 5000, true, &["cacheUtilization"][..]),
+        (2, 5000, false, &["cacheUtilization"][..]),
+        (1, 20, false, &["cacheUtilization", "cacheUnused"][..]),
+    ] {
+        let mut made = Made::new("3.5.9", 1, 2, &[]);
+        for _ in 0..uses {
+            let stage = made.job(None, &[vec![task(fill_ms)]])[0];
+            persisted(&mut made, stage, 50, 10);
+        }
+        let sink = said(&made.run(), "CSTOR");
+        let found = of_kind(&sink, "cacheUnused");
+        assert_eq!(found.len(), usize::from(fires), "{uses} {fill_ms}");
+        assert!(found.iter().all(|claim| claim.confidence == emberscope_analysis::finding::Confidence::Low));
+        let kinds: Vec<&str> = sink.unchecked().iter().map(|entry| entry.kind).collect();
+        assert_eq!(kinds, unchecked, "{uses} {fill_ms}");
+    }
+}
+
+#[test]
 fn without_block_updates_caches_are_not_checked() {
     let sink = said(&fixture("cache-silent-3.4.4"), "CSTOR");
     assert!(sink.claims().is_empty());
+    // Its stages say that it was read again; how much of it was cached they do not.
     let kinds: Vec<&str> = sink.unchecked().iter().map(|entry| entry.kind).collect();
-    assert_eq!(kinds, ["cacheUtilization", "cacheUnused"]);
+    assert_eq!(kinds, ["cacheUtilization"]);
     let setting = Some("spark.eventLog.logBlockUpdates.enabled");
     assert!(sink.unchecked().iter().all(|entry| entry.enable.as_deref() == setting));
     // Nothing was persisted: nothing is missing.
