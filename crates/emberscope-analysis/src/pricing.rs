@@ -250,12 +250,14 @@ fn claimed(edit: &Edit) -> Option<ClaimedPlace> {
     })
 }
 
-/// Severity by what is saved, unless the detector knows better: a failure stays one.
+/// Severity by what is saved; failures have rules of their own.
 fn band(context: &Context<'_>, priced: &mut Priced) {
     let (Some(saving), Some(wall)) = (priced.finding.savings.wall_ms, context.wall_ms) else { return };
     let by_saving = materiality::severity(saving, wall, context.thresholds());
     let is_failure = matches!(priced.finding.tag, "FAIL" | "SFAIL" | "RETRY" | "SPEC" | "JOBS" | "INCMP");
-    priced.finding.severity = if is_failure { priced.finding.severity.max(by_saving) } else { by_saving };
+    if !is_failure {
+        priced.finding.severity = by_saving;
+    }
 }
 
 fn high_of(finding: &Finding) -> i64 {

@@ -101,11 +101,12 @@ fn series<'r>(ctx: &Context<'r>, cut: &[(i64, i64, &'r SqlExecution)]) -> Option
     if (own.len() as f64) < ctx.get(&MIN_QUERIES) {
         return None;
     }
-    let mut names: Vec<(usize, &str)> = times
-        .iter()
-        .filter(|(_, times)| **times >= OFTEN)
-        .map(|((name, _), times)| (*times, *name))
-        .collect();
+    // One line of the program may be reached in several ways.
+    let mut by_name: BTreeMap<&str, usize> = BTreeMap::new();
+    times.iter().filter(|(_, times)| **times >= OFTEN).for_each(|((name, _), times)| {
+        *by_name.entry(name).or_default() += times;
+    });
+    let mut names: Vec<(usize, &str)> = by_name.into_iter().map(|(name, times)| (times, name)).collect();
     names.sort_by_key(|(times, name)| (std::cmp::Reverse(*times), *name));
     let total_ms = own.last()?.1 - own.first()?.0;
     let queries: Vec<&SqlExecution> = own.iter().map(|(_, _, query)| *query).collect();
