@@ -3,6 +3,7 @@
 mod diagnose;
 mod low;
 mod report;
+mod serve;
 
 use crate::exit::{Exit, UsageError};
 use clap::{CommandFactory, Parser};
@@ -10,6 +11,7 @@ use clap_complete::Shell;
 pub(crate) use diagnose::{DiagnoseFormat, DiagnoseOptions};
 use emberscope_log::scan::ScanOptions;
 pub(crate) use report::{RecoverOptions, ReportOptions, ReportTarget, usage};
+pub(crate) use serve::ServeOptions;
 
 use low::{FormatName, LowArgs, LowCommand, ReadingArgs, ShowArgs};
 use std::path::PathBuf;
@@ -29,6 +31,8 @@ pub(crate) enum Command {
     Report(ReportOptions),
     /// Take over what a dead writer left.
     Recover(RecoverOptions),
+    /// Serve runs over HTTP.
+    Serve(Box<ServeOptions>),
     /// Print a completion script.
     Completions(Shell),
     /// Print the manual page, or write all of them into a directory.
@@ -95,6 +99,7 @@ fn mean(args: LowArgs) -> anyhow::Result<Command> {
         LowCommand::Docs { name } => Command::Docs(name),
         LowCommand::Doctor(args) => Command::Doctor(show_options(args)?),
         LowCommand::Report(args) => report::mean(*args)?,
+        LowCommand::Serve(args) => Command::Serve(Box::new(serve::mean(*args))),
         LowCommand::Completions { shell } => Command::Completions(shell),
         LowCommand::Man { out } => Command::Man(out),
     })

@@ -6,6 +6,7 @@ mod docs;
 mod doctor;
 mod man;
 mod report;
+mod serve;
 mod summary;
 
 use crate::cli::Command;
@@ -20,6 +21,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Doctor(options) => doctor::run(&options),
         Command::Report(options) => report::run(&options),
         Command::Recover(options) => report::recover(&options),
+        Command::Serve(options) => serve::run(*options),
         Command::Completions(shell) => completions::run(shell),
         Command::Man(dir) => man::run(dir.as_deref()),
         Command::Told(exit) => Ok(exit),
