@@ -127,7 +127,7 @@ impl Runs {
             Ok(opened) => {
                 *run = Some(Arc::clone(&opened));
                 drop(run);
-                self.keep(key, opened.bytes);
+                self.keep(&key, opened.bytes);
                 Ok(opened)
             }
             Err(error) => {
@@ -158,7 +158,7 @@ impl Runs {
     }
 
     /// Counts a run in, and forgets others: earlier states of its log first, then those used longest ago.
-    fn keep(&self, key: (String, Stamp), bytes: u64) {
+    fn keep(&self, key: &(String, Stamp), bytes: u64) {
         let mut state = lock(&self.state);
         let earlier: Vec<_> =
             state.sizes.keys().filter(|known| known.0 == key.0 && known.1 != key.1).cloned().collect();
@@ -170,7 +170,7 @@ impl Runs {
             let used = |key: &(String, Stamp)| {
                 state.slots.get(key).map_or(0, |slot| slot.last_used.load(Ordering::Relaxed))
             };
-            let oldest = state.sizes.keys().filter(|known| **known != key).min_by_key(|known| used(known));
+            let oldest = state.sizes.keys().filter(|known| *known != key).min_by_key(|known| used(known));
             let Some(oldest) = oldest.cloned() else { break };
             state.forget(&oldest);
             state.counts.evictions += 1;

@@ -31,6 +31,8 @@ struct Param {
     doc: &'static str,
 }
 
+type Answered = Result<Vec<u8>, Failure>;
+
 /// An address.
 struct Endpoint {
     path: &'static str,
@@ -38,7 +40,7 @@ struct Endpoint {
     doc: &'static str,
     params: &'static [Param],
     schema: fn(&mut SchemaGenerator) -> Schema,
-    answer: fn(&App, &[&str], &Params) -> Result<Vec<u8>, Failure>,
+    answer: fn(&App, &[&str], &Params) -> Answered,
 }
 
 fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
@@ -127,7 +129,7 @@ fn values<'s>(form: &str, segments: &[&'s str]) -> Option<Vec<&'s str>> {
     parts.next().is_none().then_some(values)
 }
 
-fn bytes<T: Serialize>(value: &T) -> Result<Vec<u8>, Failure> {
+fn bytes<T: Serialize>(value: &T) -> Answered {
     serde_json::to_vec(value).map_err(|error| Failure::internal(error.to_string()))
 }
 

@@ -147,8 +147,10 @@ impl RunInfo {
     }
 }
 
+type Order = fn(&RunInfo, &RunInfo) -> Ordering;
+
 /// What the list can be sorted by.
-const ORDERS: &[(&str, fn(&RunInfo, &RunInfo) -> Ordering)] = &[
+const ORDERS: &[(&str, Order)] = &[
     ("start", |a, b| a.start_time_ms.cmp(&b.start_time_ms)),
     ("name", |a, b| a.name.cmp(&b.name)),
     ("id", |a, b| a.application_id.cmp(&b.application_id)),

@@ -169,13 +169,13 @@ impl Catalog {
                 found.entry(opaque_id(&source.label)).or_insert((source, real.clone()));
             }
         }
-        let entries = self.look(&before, found.into_iter().collect());
+        let entries = self.look(&before, &found.into_iter().collect::<Vec<_>>());
         let listing = Arc::new(Listing::of(entries, skipped));
         *self.listing.write().unwrap_or_else(PoisonError::into_inner) = listing;
     }
 
     /// Glances at new and changed logs, several at a time.
-    fn look(&self, before: &Listing, found: Vec<(String, (RunSource, PathBuf))>) -> Vec<Arc<Entry>> {
+    fn look(&self, before: &Listing, found: &[(String, (RunSource, PathBuf))]) -> Vec<Arc<Entry>> {
         let part = found.len().div_ceil(self.threads.max(1)).max(1);
         let look_at = |(id, (source, root)): &(String, (RunSource, PathBuf))| {
             let stamp = Stamp::of(source);

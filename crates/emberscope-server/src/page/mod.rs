@@ -25,7 +25,7 @@ pub(crate) async fn enter(
     let code = pairs.iter().find(|(key, _)| key == "code").map_or("", |(_, code)| code.as_str());
     match app.guard.accept(code) {
         Some(cookie) => {
-            let headers = [(header::SET_COOKIE, cookie), (header::LOCATION, "/".to_owned())];
+            let headers = [(header::SET_COOKIE, cookie), (header::LOCATION, first_page(&app))];
             (StatusCode::SEE_OTHER, headers).into_response()
         }
         None => message(
@@ -34,6 +34,14 @@ pub(crate) async fn enter(
             "It is good for one visit, and only until the server stops. If this browser came in by it, the \
              list of runs is at the server's address without the code; else start the server again.",
         ),
+    }
+}
+
+/// The list; where there is one run only, that run.
+fn first_page(app: &App) -> String {
+    match app.catalog.listing().entries.as_slice() {
+        [only] => format!("/runs/{}", only.id),
+        _ => "/".to_owned(),
     }
 }
 

@@ -1,5 +1,11 @@
 //! The server, asked in this process, without sockets.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "tests fail by panicking and tell what they compared"
+)]
+
 mod base;
 mod differences;
 mod guard;

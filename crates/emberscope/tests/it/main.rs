@@ -11,5 +11,6 @@ mod inputs;
 mod output;
 mod report;
 mod schema;
+mod serve;
 mod summary;
 mod trust;

@@ -152,10 +152,10 @@ fn max_tasks(run: &Run, executor: &Executor) -> i64 {
 
 /// Whether the last word on an executor, or on its host, was that it is excluded.
 fn is_excluded(run: &Run, executor: &Executor) -> bool {
-    let of_executor = run.exclusions.iter().filter(|exclusion| {
+    let last = run.exclusions.iter().rfind(|exclusion| {
         exclusion.stage_id.0.is_none()
             && (exclusion.executor_id.as_deref() == Some(&executor.id)
                 || (exclusion.host_id.is_some() && exclusion.host_id == executor.host))
     });
-    of_executor.last().is_some_and(|exclusion| !exclusion.is_end)
+    last.is_some_and(|exclusion| !exclusion.is_end)
 }
