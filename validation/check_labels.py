@@ -5,8 +5,8 @@
     python3 validation/check_labels.py --show NAME   print what a log measures
 
 Shares nothing with the product: it reads JSON and counts. A claim is `scope.measure`: a
-comparison. Scopes: `main` is the stage with the most task time, `any` the largest value over all
-stages, `app` the application, `plan` the final SQL plans, `conf` the logged settings.
+comparison. Scopes: `main` is the stage with the most task time, `slowest` the one with the longest
+task, `any` the largest value over all stages, `app` the application, `plan` the final SQL plans, `conf` the logged settings.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ sys.path.insert(0, str(HERE.parent / "fixtures"))
 import check  # noqa: E402 - the fixtures' oracle: decoding, and which attempts count
 
 MIB = 1024 * 1024
+SPLITS = ("tune", "hold-out", "blind")
 Event = dict[str, Any]
 
 
@@ -164,9 +165,13 @@ class Log(check.Log):
             "last_executor_s": (added[-1] - min(submitted)) / 1000 if added and submitted else 0,
             "parallel": held / max(span_s(spans), 0.001),
             "broken_sql": sum(bool(e.get("errorMessage")) for e in self.of("SparkListenerSQLExecutionEnd")),
+            "persisted": len({r["RDD ID"] for e in self.of("SparkListenerStageCompleted") for r in e["Stage Info"]["RDD Info"]
+                              if r["Storage Level"]["Use Memory"] or r["Storage Level"]["Use Disk"]}),
             "block_updates": len(self.of("SparkListenerBlockUpdated")),
             "batches": len(self.progress()),
             "batch_max_s": max((p["durationMs"].get("triggerExecution", 0) for p in self.progress()), default=0) / 1000,
+            "batch_median_s": statistics.median([p["durationMs"].get("triggerExecution", 0) for p in self.progress()] or [0]) / 1000,
+            "watermarks": len({p["eventTime"]["watermark"] for p in self.progress() if p.get("eventTime", {}).get("watermark")}),
             "batch_growth": self.batch_growth(),
             "state_rows": max((sum(o["numRowsTotal"] for o in p.get("stateOperators", [])) for p in self.progress()), default=0),
             "state_growth": self.state_growth(),
@@ -274,8 +279,9 @@ def measure(log: Log) -> dict[str, dict[str, float]]:
     """All scopes of a log."""
     stages = log.stages()
     main = max(stages, key=lambda s: s["run_s"], default={})
+    slowest = max(stages, key=lambda s: s["max_s"], default={})
     anywhere = {key: max(s[key] for s in stages) for key in main}
-    return {"main": main, "any": anywhere, "app": log.app(), "plan": log.plan()}
+    return {"main": main, "slowest": slowest, "any": anywhere, "app": log.app(), "plan": log.plan()}
 
 
 def holds(value: float, claim: str) -> bool:
@@ -284,11 +290,22 @@ def holds(value: float, claim: str) -> bool:
     return {">=": value >= number, "<=": value <= number, "==": value == number, "<": value < number, ">": value > number}[sign]
 
 
+def contradictions(entry: dict[str, Any]) -> list[str]:
+    """What a label says twice, or in a word that the others do not know."""
+    found = [] if entry["split"] in SPLITS else [f"a split called {entry['split']}"]
+    wanted = {f"{e['tag']}/{e['type']}" for e in entry["expect"]}
+    for word in entry.get("forbid", []):
+        meant = wanted | set(entry["allow"])
+        if any(word == m or m.startswith(f"{word}/") or word.startswith(f"{m}/") for m in meant):
+            found.append(f"{word} is forbidden, and expected or allowed")
+    return found
+
+
 def problems(entry: dict[str, Any]) -> list[str]:
-    """What a log fails to show of its claims."""
+    """What a log fails to show of its claims, and what a label contradicts itself in."""
     log = Log(HERE / entry["log"])
     scopes = measure(log)
-    found: list[str] = []
+    found = contradictions(entry)
     for key, claim in entry["claims"].items():
         scope, name = key.split(".", 1)
         if scope == "conf":

@@ -158,7 +158,7 @@ def label(workload: kit.Workload, version: str, walls: list[int], actives: list[
         "active_ms": actives,
         "claims": dict(workload.claims),
         "notes": workload.notes,
-    }
+    } | ({"forbid": list(workload.forbid)} if workload.forbid else {})
 
 
 def store(entries: list[dict[str, Any]]) -> None:

@@ -59,7 +59,7 @@ pair("part-few", "part-few", few, versions=BOTH, bad={"partitions": 2}, good={"p
      expect=[expected("SHAPE", "stageShape", "the stage with 2 tasks on 8 cores: lowParallelism")], allow=["PART", "SLOW", "UTIL"],
      claims={"main.tasks": ("==2", "==16"), "main.wall_s": (">=6", "<4"), "app.executor_cores": ("==8", "==8")})
 pair("part-coalesce-one", "part-single", narrowed, bad={"coalesced": True}, good={"coalesced": False},
-     expect=[expected("SHAPE", "stageShape", "the write's only task: lowParallelism")], allow=["PART", "SLOW", "UTIL"],
+     expect=[expected("SHAPE", "stageShape", "the write's only task: lowParallelism")], allow=["PART", "SLOW", "UTIL", "PLAN/singlePartition"],
      claims={"main.tasks": ("==1", "==16"), "main.wall_s": (">=8", "<4")},
      notes="coalesce(1) against repartition(1), which keeps the work before it parallel")
 pair("part-aqe-coalesced", "part-coalesced", adaptive_single, versions=BOTH, bad={"coalescing": True}, good={"coalescing": False},

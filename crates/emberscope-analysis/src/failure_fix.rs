@@ -6,18 +6,17 @@ use crate::finding::Change;
 use crate::losses::{self, LossCause};
 use crate::words;
 
-/// Frames of these are Spark's, Java's or Python's own and not the place to look at.
-const FOREIGN: [&str; 11] = [
+/// Frames of these are the platform's and its libraries', and not the place to look at.
+const FOREIGN: [&str; 10] = [
     "java.",
     "javax.",
     "jdk.",
     "sun.",
     "scala.",
-    "org.apache.spark.",
-    "org.apache.hadoop.",
+    "org.apache.",
+    "org.slf4j.",
     "py4j.",
     "com.fasterxml.",
-    "org.slf4j.",
     "io.netty.",
 ];
 
@@ -183,11 +182,11 @@ fn code_place(text: &str) -> Option<String> {
 
 /// `File "/jobs/etl.py", line 12, in parse`: the last one that is not PySpark's.
 fn python_place(text: &str) -> Option<String> {
-    let frames = text.lines().filter_map(|line| line.trim().strip_prefix("File \""));
-    let own = frames.filter(|frame| {
+    let frames = text.lines().rev().filter_map(|line| line.trim().strip_prefix("File \""));
+    let mut own = frames.filter(|frame| {
         !["/pyspark/", "pyspark.zip", "/lib/python", "<frozen"].iter().any(|part| frame.contains(part))
     });
-    let (file, rest) = own.last()?.split_once("\", line ")?;
+    let (file, rest) = own.next()?.split_once("\", line ")?;
     let name = file.rsplit('/').next().unwrap_or(file);
     let (line, function) = rest.split_once(", in ").unwrap_or((rest, ""));
     Some(match function.trim() {
@@ -222,7 +221,7 @@ mod tests {
         assert_eq!(code_place(python).as_deref(), Some("etl.py:12 (parse)"));
         let scala = "java.lang.IllegalStateException: bad\n\tat java.base/java.lang.Integer.parseInt(Integer.java:1)\n\tat scala.a.B(B.scala:2)\n\tat com.shop.Etl$.parse(Etl.scala:12)\n\tat com.shop.Main.main(Main.scala:3)";
         assert_eq!(code_place(scala).as_deref(), Some("Etl.scala:12 (com.shop.Etl$.parse)"));
-        let spark = "java.io.IOException: x\n\tat org.apache.spark.A.b(A.scala:1)\n\tat java.lang.Thread.run(Thread.java:9)";
+        let spark = "java.io.IOException: x\n\tat org.apache.parquet.hadoop.A.b(A.java:2)\n\tat org.apache.spark.A.b(A.scala:1)\n\tat java.lang.Thread.run(Thread.java:9)";
         assert_eq!(code_place(spark), None);
     }
 

@@ -242,6 +242,8 @@ pub struct Claim {
     pub core_ms: Option<i64>,
     /// Severity that does not follow from the saving: failures, facts.
     pub severity: Option<Severity>,
+    /// What it can save at most, milliseconds of wall time, where that is less than the time its edits touch.
+    pub most_ms: Option<i64>,
     /// Stage attempts whose time it is about, beside the one of its scope.
     pub stages: Vec<(u32, u32)>,
 }
@@ -264,6 +266,7 @@ impl Claim {
             worth: Worth::None,
             core_ms: None,
             severity: None,
+            most_ms: None,
             stages: Vec::new(),
         }
     }

@@ -151,7 +151,7 @@ pub(crate) fn settle_values(kept: &mut [Priced]) {
             if !is_same(&key, &own, &value) {
                 say(
                     &mut kept[*n],
-                    format!(
+                    &format!(
                         "`{key}` has one value for all findings here, {value}; this one alone would do with {own}."
                     ),
                 );
@@ -169,7 +169,7 @@ pub(crate) fn settle_values(kept: &mut [Priced]) {
             };
             say(
                 &mut kept[*n],
-                format!("For this finding `{key}` would be {own}, against what {winner} proposes{how}."),
+                &format!("For this finding `{key}` would be {own}, against what {winner} proposes{how}."),
             );
         }
     }
@@ -184,12 +184,12 @@ fn set(priced: &mut Priced, key: &str, value: &str) {
     }
 }
 
-fn say(priced: &mut Priced, sentence: String) {
+fn say(priced: &mut Priced, sentence: &str) {
     let text = &mut priced.finding.recommendation.text;
     if !text.is_empty() {
         text.push(' ');
     }
-    text.push_str(&sentence);
+    text.push_str(sentence);
 }
 
 /// A value that can be compared: bytes, milliseconds or a number.

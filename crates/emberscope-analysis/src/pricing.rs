@@ -152,7 +152,8 @@ fn bound(context: &Context<'_>, claim: &Claim) -> i64 {
             _ => 0,
         })
         .sum();
-    (of_stages + of_gaps).min(context.wall_ms.unwrap_or(i64::MAX))
+    let most = claim.most_ms.unwrap_or(i64::MAX);
+    (of_stages + of_gaps).min(most).min(context.wall_ms.unwrap_or(i64::MAX))
 }
 
 fn savings(

@@ -82,7 +82,15 @@ pub const WARM_UP_MS: Threshold = Threshold {
     tag: "STRAG",
     name: "warm_up_ms",
     default: 1000.0,
-    doc: "Milliseconds that the first tasks of a stage on an executor may take longer: the stage's code is generated and compiled.",
+    doc: "Milliseconds that the first tasks of a stage on an executor may take longer: the stage's code is generated and compiled. They may take up to twice as much longer as half of them do, where that is more: workers are started, connections opened.",
+};
+
+/// Share of fresh executors from which a stage is the start of the application.
+pub const COLD_SHARE: Threshold = Threshold {
+    tag: "STRAG",
+    name: "cold_share",
+    default: 0.5,
+    doc: "Largest share of a stage's executors that may be fresh for their warming up to be a finding: where all are, it is the start of the application.",
 };
 
 /// One slow task.
@@ -294,8 +302,15 @@ pub fn tail(context: &Context<'_>, view: &StageView<'_>, plan: Option<&StagePlan
         executor: None,
         cold_share: cold_share(context, view),
     };
+    let start_ms = common_start(view, &counted, medians.duration_ms);
     for at in slow {
-        tail.slow.push(split(context, view, at, &medians));
+        let slow = split(context, view, at, &medians, start_ms);
+        if !is_start(context, &tail, &slow) {
+            tail.slow.push(slow);
+        }
+    }
+    if tail.slow.is_empty() {
+        return None;
     }
     tail.slow.sort_by(|a, b| b.excess_ms.total_cmp(&a.excess_ms).then(a.at.cmp(&b.at)));
     blame_host(context, view, &mut tail, counted.len());
@@ -332,8 +347,33 @@ fn cut(context: &Context<'_>, sorted: &[i64]) -> Option<f64> {
     Some((median * ratio).max(median + context.get(&SLOW_EXCESS_MS)))
 }
 
-/// Splits the excess of a task.
-fn split(context: &Context<'_>, view: &StageView<'_>, at: usize, body: &Body) -> SlowTask {
+/// What half of the first tasks of the stage on its executors take over the median, at least: what they have in
+/// common is the start, and no cause of one of them.
+fn common_start(view: &StageView<'_>, counted: &[usize], median_ms: f64) -> f64 {
+    let mut firsts: Vec<i64> = counted
+        .iter()
+        .map(|at| &view.tasks[*at])
+        .filter(|task| is_first_of_stage(view, task))
+        .map(Task::duration_ms)
+        .collect();
+    firsts.sort_unstable();
+    // Two tasks at least: one has nothing in common with itself.
+    let shared = firsts.len().div_ceil(2).max(2);
+    firsts.len().checked_sub(shared).map_or(0.0, |at| firsts[at] as f64 - median_ms)
+}
+
+/// Whether a task is slow because it was among the first of the stage, or of the application: no straggler, and
+/// so many of them would hide one.
+fn is_start(context: &Context<'_>, tail: &Tail, slow: &SlowTask) -> bool {
+    match slow.parts.largest() {
+        Cause::WarmUp => true,
+        Cause::ColdExecutor => tail.cold_share > context.get(&COLD_SHARE),
+        _ => false,
+    }
+}
+
+/// Splits the excess of a task; `start_ms` is what the first tasks of the stage have in common.
+fn split(context: &Context<'_>, view: &StageView<'_>, at: usize, body: &Body, start_ms: f64) -> SlowTask {
     let task = &view.tasks[at];
     let excess = task.duration_ms() as f64 - body.duration_ms;
     let mut parts = Parts::default();
@@ -367,16 +407,21 @@ fn split(context: &Context<'_>, view: &StageView<'_>, at: usize, body: &Body) ->
     } else if is_cold {
         charge(Cause::ColdExecutor, context.get(&COLD_MS), &mut rest);
     } else if is_first_of_stage(view, task) {
-        charge(Cause::WarmUp, context.get(&WARM_UP_MS), &mut rest);
+        // It varies, but hardly by as much again.
+        let usual = if rest <= 2.0 * start_ms { rest } else { start_ms };
+        charge(Cause::WarmUp, usual.max(context.get(&WARM_UP_MS)), &mut rest);
     }
     parts.add(Cause::Unexplained, rest.max(0.0));
     SlowTask { at, excess_ms: excess, parts, volume_ratio }
 }
 
-/// Whether no task of the stage had ended on the task's executor when it was launched.
-fn is_first_of_stage(view: &StageView<'_>, task: &Task) -> bool {
+/// Whether a task is of the first wave of the stage on its executor: launched well before any of them ended.
+/// One launched just before that had the slot of another that was done.
+pub fn is_first_of_stage(view: &StageView<'_>, task: &Task) -> bool {
     let mut firsts = view.digest.executors.iter().zip(&view.digest.executor_firsts);
-    firsts.any(|((id, ..), (_, finish))| *id == task.executor && task.launch_ms < *finish)
+    firsts.any(|((id, ..), (launch, finish))| {
+        *id == task.executor && task.launch_ms - launch <= (finish - launch) / 2
+    })
 }
 
 /// Share of the stage's executors that had run no task before it.

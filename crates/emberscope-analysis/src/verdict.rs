@@ -167,7 +167,12 @@ fn joint(pricer: &Pricer, kept: &[Priced], which: &[usize]) -> RangeMs {
 /// worse.
 fn fix_all(pricer: &Pricer, kept: &[Priced], chosen: &[(usize, RangeMs)]) -> RangeMs {
     let with_edits: Vec<usize> = (0..kept.len()).filter(|n| !kept[*n].high.is_empty()).collect();
-    let all = if with_edits.is_empty() { RangeMs::default() } else { joint(pricer, kept, &with_edits) };
+    let all = match with_edits[..] {
+        [] => RangeMs::default(),
+        // Replayed already, and limited to what it can be worth.
+        [only] => kept[only].finding.savings.wall_ms.unwrap_or_default(),
+        _ => joint(pricer, kept, &with_edits),
+    };
     let (low, high) = chosen.iter().fold((0, 0), |sum, (_, range)| (sum.0 + range.low, sum.1 + range.high));
     RangeMs { low: all.low.max(low), high: all.high.max(high) }
 }

@@ -29,11 +29,14 @@ pub(crate) fn for_each_run<T>(
 }
 
 /// Refuses to write over what is read.
-fn check_all<'s>(guards: &[Guard], mut sources: impl Iterator<Item = &'s str>) -> anyhow::Result<()> {
+pub(crate) fn check_all<'s>(
+    guards: &[Guard],
+    mut sources: impl Iterator<Item = &'s str>,
+) -> anyhow::Result<()> {
     sources.try_for_each(|source| guards.iter().try_for_each(|guard| guard.check(source)))
 }
 
-fn check_members(guards: &[Guard], found: &[RunSource]) -> anyhow::Result<()> {
+pub(crate) fn check_members(guards: &[Guard], found: &[RunSource]) -> anyhow::Result<()> {
     let members = found.iter().flat_map(|source| &source.members);
     check_all(guards, members.map(|member| member.name.as_str()))
 }
@@ -106,6 +109,38 @@ fn no_run(reading: &Reading, source: &str, skipped: &[SkippedPath], tally: &mut 
     }
 }
 
+/// What a source holds, for who reads it in another way: runs, what is not whole, and whether something that
+/// was asked for gave nothing.
+pub(crate) fn find_runs(
+    reading: &Reading,
+    guards: &[Guard],
+    source: &str,
+) -> (Vec<RunSource>, Vec<String>, bool) {
+    let mut tally = Tally::default();
+    let found = find(reading, guards, source, &mut tally);
+    (found, tally.gaps, tally.is_partial)
+}
+
+/// Why a run that was read has no event.
+pub(crate) fn without_events(run: &Run) -> String {
+    let trust = &run.trust;
+    match (trust.bad_lines.first.first(), trust.files.iter().find_map(|file| file.reason.as_deref())) {
+        (Some(bad), _) => format!("no Spark event in it; line {}: {}", bad.line, bad.reason),
+        (None, Some(damage)) => format!("no Spark event in it: {damage}"),
+        (None, None) => "no events yet".to_owned(),
+    }
+}
+
+/// Tells of a source without events: an error if it was named, else a warning.
+pub(crate) fn tell_without_events(reading: &Reading, source: &str, reason: &str) {
+    let message = format!("{source}: {reason}");
+    if reading.sources.iter().any(|named| named == source) {
+        messages::error(&message, Some(WHAT_IT_READS));
+    } else if !reading.quiet {
+        messages::warning(&message, None);
+    }
+}
+
 #[derive(Debug, Default)]
 struct Tally {
     runs: usize,
@@ -161,14 +196,7 @@ impl Tally {
 
     fn without_events(&mut self, reading: &Reading, run: &Run) {
         self.is_partial = true;
-        let trust = &run.trust;
-        let bad_line = trust.bad_lines.first.first();
-        let reason = match (bad_line, trust.files.iter().find_map(|file| file.reason.as_deref())) {
-            (Some(bad), _) => format!("no Spark event in it; line {}: {}", bad.line, bad.reason),
-            (None, Some(damage)) => format!("no Spark event in it: {damage}"),
-            (None, None) => "no events yet".to_owned(),
-        };
-        let message = format!("{}: {reason}", run.source);
+        let message = format!("{}: {}", run.source, without_events(run));
         if reading.sources.contains(&run.source) {
             self.misses(message, WHAT_IT_READS);
         } else if !reading.quiet {

@@ -23,6 +23,14 @@ pub(crate) fn note(message: &str, hint: Option<&str>) {
     say("note", Tone::Accent, message, hint);
 }
 
+/// Prints lines that an error is about.
+pub(crate) fn excerpt(lines: &[String]) {
+    let mut stderr = std::io::stderr().lock();
+    for line in lines {
+        _ = writeln!(stderr, "    {line}");
+    }
+}
+
 fn say(kind: &str, tone: Tone, message: &str, hint: Option<&str>) {
     let colour = crate::output::colour_of(&std::io::stderr());
     // A message of several lines, as of a parser that points at a place, keeps them.

@@ -172,19 +172,24 @@ impl Output {
 
     /// Writes whole lines; standard output shows them at once.
     pub(crate) fn write(&mut self, text: &str) -> anyhow::Result<()> {
+        self.write_bytes(text.as_bytes())
+    }
+
+    /// As [`Output::write`], of what is no text.
+    pub(crate) fn write_bytes(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         match self {
             Output::Stdout => {
                 let mut stdout = io::stdout().lock();
                 stdout
-                    .write_all(text.as_bytes())
+                    .write_all(bytes)
                     .and_then(|()| stdout.flush())
                     .context("standard output: cannot be written")
             }
             Output::File(InProgress { file, shown, .. }) => {
-                file.write_all(text.as_bytes()).with_context(|| format!("{shown}: cannot be written"))
+                file.write_all(bytes).with_context(|| format!("{shown}: cannot be written"))
             }
             Output::Device { file, shown } => {
-                file.write_all(text.as_bytes()).with_context(|| format!("{shown}: cannot be written"))
+                file.write_all(bytes).with_context(|| format!("{shown}: cannot be written"))
             }
         }
     }

@@ -8,6 +8,7 @@ mod logs;
 mod ours;
 mod report;
 mod server;
+mod sql;
 mod tables;
 mod usage;
 
@@ -58,6 +59,9 @@ enum Part {
     Tables,
     /// What `diagnose` costs beside `summary`, on the plain log and on that of large plans
     Diagnose,
+    /// SQL over 10 million task rows by Emberscope, Spark and DuckDB; only when asked for, since it builds the
+    /// query engine
+    Sql,
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
@@ -67,6 +71,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Some(cache) => cache.clone(),
         None => run::cache()?.join("bench"),
     };
+    if args.only.contains(&Part::Sql) {
+        sql::run(&cache, args.runs)?;
+        if args.only == [Part::Sql] {
+            return Ok(());
+        }
+    }
     let maker = logs::Maker::new(&cache, args.spark_seconds)?;
     let mut chosen: Vec<Log> = Vec::new();
     let mut of_tables = None;

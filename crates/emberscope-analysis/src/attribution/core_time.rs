@@ -88,7 +88,7 @@ impl<'s> CoreTime<'s> {
         }
         CoreTime {
             by_stage: steps.iter().zip(&millicores).map(|(one, cores)| scaled(&one.held, *cores)).collect(),
-            until: until(context, changes(context, steps, &millicores)),
+            until: until(context, &changes(context, steps, &millicores)),
             steps,
             millicores,
             stages_of_job,
@@ -188,7 +188,7 @@ fn changes(context: &Context<'_>, steps: &[StageSteps], millicores: &[i64]) -> V
 }
 
 /// Adds changes up, one entry for each time.
-fn until(context: &Context<'_>, changes: Vec<Change>) -> Vec<Until> {
+fn until(context: &Context<'_>, changes: &[Change]) -> Vec<Until> {
     let first_launch_ms =
         context.stages.iter().filter_map(|digest| Some(digest.running?.0)).min().unwrap_or(i64::MAX);
     let (mut running, mut pending, mut small) = (0i32, 0i32, 0i32);

@@ -90,17 +90,20 @@ pub static CACHING_OPPORTUNITY: Detector = Detector {
         FILL_SHARE,
         EXPANSION,
         MEMORY_SHARE,
+        super::caching_rdd::MIN_JOBS,
+        super::caching_rdd::MIN_SHARE,
     ],
-    checks: &[Check::App(check)],
+    checks: &[Check::App(check), Check::App(super::caching_rdd::check)],
     what: "Several queries of one application scan the same relation (variant `relation`), or compute the same intermediate \
 result from the same relations: the same joins, aggregates, windows or Python functions with the same literals (variant \
 `composite`). What is read from a cache already is left out, and so are micro-batches of a streaming query and data that \
-the application itself wrote in between.",
+the application itself wrote in between. Outside SQL: several jobs compute the same RDDs from the start (variant `rdd`).",
     rule: "Equal fingerprints (columns and functions that a query does not need are left out, as Spark prunes them) of at least `min_operators` operators with a join, aggregate, window, union, explode or Python \
 operator in them in at least `min_executions` queries with jobs of their own and equal row counts; or the same format and \
 place of a scan of `min_relation_bytes` in at least `min_readers` queries. A whole query that is run again is only noted. Only the largest repeated part counts, and a relation only for queries that no \
 repeated computation covers. The data must fit: `cache_expansion` times its size on disk within `cache_memory_share` of the \
-executors' storage memory.",
+executors' storage memory. Of RDDs: stages of at least `rdd_min_jobs` jobs without SQL that begin with the same RDD, in which \
+no RDD is persisted and which together, without the first, take `rdd_min_share` of the run's task time.",
     why: "Every action runs its plan from the sources again: two writes and a count of one data frame are three reads and three \
 joins. Only data that is cached or checkpointed is kept between queries.",
     fix: "PySpark: `df = build().persist()` before the first action, `df.unpersist()` after the last. Spark SQL: \
@@ -111,7 +114,8 @@ real one are often not needed at all.",
 less `cache_row_us` a row for reading the copy and for writing it, which is taken for `cache_least_share` of the time at \
 least, and for `cache_read_share` and `cache_fill_share` at most. Of a columnar relation \
 a cached copy saves `columnar_gain` of the scan at most. Queries in other applications are not \
-seen. RDDs without a plan are not seen.",
+seen. Python merges its transformations into one RDD for each action, so that the log does not tell which of them jobs \
+have in common: at best all of the shortest stage, perhaps nothing.",
 };
 
 /// One occurrence: an execution's plan node.

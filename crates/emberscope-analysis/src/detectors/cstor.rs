@@ -80,7 +80,7 @@ pub static CSTOR: Detector = Detector {
     rule: "`cacheUtilization`: fewer than `min_cached_share` of the partitions were ever cached at a time, with evictions or \
            with `pressure_share` of the storage memory filled; or, for levels that use memory, more than `disk_share` of \
            its bytes lay on disk. `cacheUnused`: the cache held at least `min_bytes`, or a count that filled it took at least \
-           `min_fill_share` of the run, and nothing read it but the query that filled it, once. Adaptive execution fills a \
+           `min_fill_share` of the run (without block updates in the log: any action that filled it), and nothing read it but the query that filled it, once. Adaptive execution fills a \
            cache in a stage of its own; that stage and the one that reads it for the same action count as one.",
     why: "A cache that does not fit pays twice: for storing, and for computing what was evicted. A partly cached RDD also \
           looks like skew, because tasks with cached input are faster than those that compute. A cache that nobody reads \
@@ -89,8 +89,8 @@ pub static CSTOR: Detector = Detector {
           is done:\n\n```python\nhot = df.select(\"id\", \"amount\").where(\"day = '2026-01-31'\")\n\
           hot.persist(StorageLevel.MEMORY_AND_DISK)\n...\nhot.unpersist()\n```\n\n```sql\nCACHE LAZY TABLE hot AS SELECT id, \
           amount FROM sales WHERE day = DATE '2026-01-31';\nUNCACHE TABLE hot;\n```",
-    limits: "Needs `spark.eventLog.logBlockUpdates.enabled`, which is off by default; the sizes in Spark's stage events are \
-             always 0. Outside of SQL a cache that is filled by one job and read by a stage of another counts as read, \
+    limits: "What a cache held needs `spark.eventLog.logBlockUpdates.enabled`, which is off by default; the sizes in Spark's \
+             stage events are always 0. Outside of SQL a cache that is filled by one job and read by a stage of another counts as read, \
              however useless. Where the action was a count, the optimistic saving is that it was made for the cache's sake \
              alone and goes with it; whether its number was wanted is not in the log. \
              Executors that were lost took their blocks along, which is no eviction.",
@@ -103,18 +103,35 @@ fn check(ctx: &Context<'_>, sink: &mut Sink) {
         level.use_memory || level.use_disk || cached.ever_cached_partitions > 0
     });
     if storage.block_updates == 0 {
-        if persisted.count() > 0 {
-            for kind in ["cacheUtilization", "cacheUnused"] {
-                let setting = Some("spark.eventLog.logBlockUpdates.enabled");
-                sink.not_checked(kind, "data was persisted, but the log has no block updates", setting);
-            }
-        }
+        without_updates(ctx, persisted, sink);
         return;
     }
     for (id, cached) in persisted {
         if let Some(claim) = unused(ctx, *id, cached).or_else(|| utilization(ctx, *id, cached)) {
             sink.claim(claim);
         }
+    }
+}
+
+/// Without block updates it is not known what a cache held, but the stages still tell who used it: one that took
+/// long to fill and was used once was in vain. How large the others were, nobody knows.
+fn without_updates<'r>(
+    ctx: &Context<'_>,
+    persisted: impl Iterator<Item = (&'r u32, &'r CachedRdd)>,
+    sink: &mut Sink,
+) {
+    let (mut some, mut unknown) = (false, false);
+    for (id, cached) in persisted {
+        some = true;
+        match unused(ctx, *id, cached) {
+            Some(claim) => sink.claim(claim),
+            None => unknown |= !is_read_again(ctx, *id),
+        }
+    }
+    let kinds = [("cacheUtilization", some), ("cacheUnused", unknown)];
+    for (kind, _) in kinds.into_iter().filter(|(_, is_unchecked)| *is_unchecked) {
+        let setting = Some("spark.eventLog.logBlockUpdates.enabled");
+        sink.not_checked(kind, "data was persisted, but the log has no block updates", setting);
     }
 }
 
@@ -178,30 +195,31 @@ fn unused(ctx: &Context<'_>, id: u32, cached: &CachedRdd) -> Option<Claim> {
     if !ctx.run.application.has_end {
         return None;
     }
-    let uses: Vec<&StageAttempt> =
-        ctx.run.stages.iter().filter(|stage| stage.rdd_ids.contains(&id) && stage.tasks.rows() > 0).collect();
+    let uses = uses_of(ctx, id);
     let fill = *uses.first()?;
     let stage = fill.id;
     if !is_one_use(ctx, fill, &uses) {
         return None;
     }
+    let is_measured = ctx.run.storage.block_updates > 0;
     let fill_ms = ctx.digest_of(fill.id, fill.attempt).map_or(0, |digest| digest.running_ms());
     let is_long = ctx.share_of_wall(fill_ms).is_some_and(|share| share >= ctx.get(&MIN_FILL_SHARE));
     let is_for_cache = is_long && bytes > 0 && is_count(ctx, fill);
-    if (bytes as f64) < ctx.get(&MIN_BYTES) && !is_for_cache {
+    let is_large = if is_measured { bytes as f64 >= ctx.get(&MIN_BYTES) } else { is_long };
+    if !is_large && !is_for_cache {
         return None;
     }
-    let title =
-        format!("{} was cached ({}) by stage {stage} and never read again", named(ctx, id), size(bytes));
+    let size = if is_measured { format!(" ({})", size(bytes)) } else { String::new() };
+    let title = format!("{} was cached{size} by stage {stage} and never read again", named(ctx, id));
     let mut claim = base("cacheUnused", ctx, id, title)
-        .evidence("memory_bytes", cached.peak_memory_bytes)
-        .evidence("disk_bytes", cached.peak_disk_bytes)
+        .evidence("memory_bytes", is_measured.then_some(cached.peak_memory_bytes))
+        .evidence("disk_bytes", is_measured.then_some(cached.peak_disk_bytes))
         .evidence("stage", stage)
         .evidence("fill_ms", fill_ms)
         .advice("Do not persist it: storing costs time and memory, and nothing reads it.")
         .change(Change::code("persist or cache", "remove it"));
     claim.nature = Nature::Code;
-    claim.confidence = Confidence::Medium;
+    claim.confidence = if is_measured { Confidence::Medium } else { Confidence::Low };
     claim.severity = Some(Severity::Info);
     claim.validate =
         "A later use of the same data in the program, even in another branch, refutes it.".to_owned();
@@ -214,6 +232,17 @@ fn unused(ctx: &Context<'_>, id: u32, cached: &CachedRdd) -> Option<Claim> {
         claim.stages = places;
     }
     Some(claim)
+}
+
+/// The stages that ran with an RDD, the first one first.
+fn uses_of<'r>(ctx: &Context<'r>, id: u32) -> Vec<&'r StageAttempt> {
+    ctx.run.stages.iter().filter(|stage| stage.rdd_ids.contains(&id) && stage.tasks.rows() > 0).collect()
+}
+
+/// Whether more than the use that filled it is in the log.
+fn is_read_again(ctx: &Context<'_>, id: u32) -> bool {
+    let uses = uses_of(ctx, id);
+    uses.first().is_some_and(|fill| !is_one_use(ctx, fill, &uses))
 }
 
 /// Whether all stages with a cached RDD are one use of it: that which filled it, and, where adaptive

@@ -30,6 +30,12 @@ const CRITICAL_TASKS: Threshold = Threshold {
     default: 10.0,
     doc: "Least number of attempts of a stage for a share of failures to be critical.",
 };
+const LONE_SHARE: Threshold = Threshold {
+    tag: "FAIL",
+    name: "lone_share",
+    default: 0.05,
+    doc: "Share of the run's wall time that the repetition of a stage's only failed attempt must take to be more than a fact.",
+};
 
 /// The detector.
 pub static FAIL: Detector = Detector {
@@ -39,12 +45,13 @@ pub static FAIL: Detector = Detector {
         name: "failures",
         what: "Task attempts of a stage failed and had to be repeated.",
     }],
-    thresholds: &[WARNING_SHARE, CRITICAL_SHARE, CRITICAL_TASKS],
+    thresholds: &[WARNING_SHARE, CRITICAL_SHARE, CRITICAL_TASKS, LONE_SHARE],
     checks: &[Check::Stage(check)],
     what: "Task attempts of the stage failed: user code threw, the executor was lost, a shuffle block could not be fetched. Spark tried them \
 again. The finding gives the most frequent cause with its message, and all others. Killed attempts (speculation, cancelled stages) are not failures.",
     rule: "At least one failed attempt. From `warning_share` of the attempts it is a warning, from `critical_share` of at least `critical_tasks` \
-attempts it is critical; below it is a fact. Failures that follow from a lost executor are told with their root cause by `retryWaste`.",
+attempts it is critical; below it is a fact. So is a stage's only failed attempt, where another one made it good and that took less than `lone_share` \
+of the run, or failed so early: what fails once and then works is of no data and no code. Failures that follow from a lost executor are told with their root cause by `retryWaste`.",
     why: "Each failed attempt's time is lost, and a task that fails `spark.task.maxFailures` times (4 by default) fails the job.",
     fix: "Read the message. Rows that cannot be parsed: handle them instead of throwing.\n\n\
 ```sql\nSELECT try_cast(amount AS DECIMAL(10, 2)) FROM raw\n```\n\n\
@@ -114,7 +121,10 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
     claim.confidence = Confidence::High;
     let enough = digest.attempts as f64 >= context.get(&CRITICAL_TASKS);
     let was_fatal = digest.has_failed(context.run) && losses::was_given_up(context.run, view.stage);
-    claim.severity = Some(if was_fatal || (enough && share >= context.get(&CRITICAL_SHARE)) {
+    let is_lone = !was_fatal && is_lone(context, view);
+    claim.severity = Some(if is_lone {
+        Severity::Info
+    } else if was_fatal || (enough && share >= context.get(&CRITICAL_SHARE)) {
         Severity::Critical
     } else if share >= context.get(&WARNING_SHARE) {
         Severity::Warning
@@ -124,7 +134,7 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
     claim.core_ms = Some((lost_ms as f64 * digest.task_cpus) as i64);
     let failed: Vec<u32> =
         (0u32..).zip(&view.tasks).filter(|(_, task)| task.status.is_failed()).map(|(at, _)| at).collect();
-    claim.worth = worth(view, failed, was_fatal);
+    claim.worth = if is_lone { Worth::None } else { worth(view, failed, was_fatal) };
     claim.validate = "Run the stage again: a failure of the data or the code comes back in the same partition, one of a machine does not.".to_owned();
     let fix = if 2 * by_loss > ours {
         let executors: Vec<&str> = view
@@ -151,6 +161,17 @@ fn own_text<'r>(view: &StageView<'r>, group: Option<&'r FailureGroup>) -> Option
     let of_stage = group.filter(|group| group.example.stage_id == view.stage.id);
     let others = || view.stage.failure_reason.as_deref().or(group.map(|group| group.example.text.as_str()));
     of_stage.map(|group| group.example.text.as_str()).or_else(others)
+}
+
+/// Whether one attempt of the stage failed, once, and its repetition cost little: the time of the shorter one of it
+/// and the attempt that made it good.
+fn is_lone(context: &Context<'_>, view: &StageView<'_>) -> bool {
+    let failed = view.tasks.iter().find(|task| task.status.is_failed());
+    let Some(failed) = failed.filter(|_| view.digest.failed == 1) else { return false };
+    let good = view.useful().find(|task| task.partition == failed.partition);
+    let repeated_ms = good.map(|good| failed.duration_ms().min(good.duration_ms()));
+    let share = repeated_ms.and_then(|ms| context.share_of_wall(ms));
+    share.is_some_and(|share| share < context.get(&LONE_SHARE))
 }
 
 /// Failed attempts that another one made good took a time that is measured: at best it is all saved, at

@@ -1,6 +1,7 @@
 //! All detectors, one file each. To add one, write its file and name it in [`DETECTORS`].
 
 pub mod caching_opportunity;
+mod caching_rdd;
 pub mod cfg;
 pub mod chrn;
 pub mod cold;

@@ -5,6 +5,7 @@ use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Scope, Worth};
 use crate::replay::Edit;
 use crate::stage_view::{StageView, Task};
+use crate::tail;
 use crate::words::{self, rounded};
 use emberscope_model::distribution::Distribution;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,7 +44,7 @@ const STAGE_TASKS: Threshold = Threshold {
     tag: "HOST",
     name: "stage_tasks",
     default: 2.0,
-    doc: "Least number of tasks of an executor in a stage for the stage to say something about it.",
+    doc: "Least number of tasks of an executor in a stage for the stage to say something about it; with fewer it does only from `clear_ratio` on.",
 };
 const STAGES_SHARE: Threshold = Threshold {
     tag: "HOST",
@@ -77,6 +78,7 @@ pub static HOST: Detector = Detector {
         CLEAR_RATIO,
         LEAST_TASKS,
         LEAST_EXCESS_MS,
+        MOST_VOLUME,
         STAGE_TASKS,
         STAGES_SHARE,
         GLANCE_RATIO,
@@ -87,9 +89,9 @@ pub static HOST: Detector = Detector {
 data. All stages are joined into one finding about the executor, or about the host where all of its executors are slow.",
     rule: "In each stage with at least two executors, each task is compared with what it should take: the median of the stage (without \
 collections and waiting for blocks) in proportion to its records or bytes, where they are above the median. First tasks of fresh executors are compared \
-among themselves, tasks with more than `most_volume_ratio` times the median volume not at all. An executor's figure is the median over its tasks (at least `stage_tasks`), over the median of the other executors; stages whose means differ by \
-less than `glance_ratio` are not looked at. It is slow from `ratio` on, with at least \
-`least_tasks` tasks (any number from `clear_ratio` on) and `least_excess_ms`, in `stages_share` of its time in stages that say something about it; and at most `slower_share` of the executors of a stage may be slow.",
+among themselves, and so are the first ones of the stage on each executor; one that takes longer than they do by more than their whole start costs is compared without the start. Tasks with more than `most_volume_ratio` times the median volume are not compared at all. An executor's figure is the median over its tasks (at least `stage_tasks`, or fewer from `clear_ratio` on), over the median of the other executors (of two, the slower one's); stages whose means differ by \
+less than `glance_ratio` are not looked at. It is slow from `ratio` on, by that median and by the sum of its time, with at least \
+`least_tasks` tasks (from `clear_ratio` on `stage_tasks` in one stage are enough) and `least_excess_ms`, in `stages_share` of its time in stages that say something about it; and at most `slower_share` of the executors of a stage may be slow.",
     why: "Every stage waits for its last task, and those are the ones on the slow machine: failing disks, throttled CPUs, noisy neighbours, \
 another hardware generation.",
     fix: "Take the machine out. Until then let Spark start copies of slow tasks elsewhere, or exclude the node:\n\n\
@@ -148,6 +150,25 @@ impl Sign {
         }
     }
 
+    fn of(view: &StageView<'_>, tasks: &[Compared], median: f64, others: f64) -> Self {
+        let ratio = (median / others).max(1.0);
+        // Of an executor that is not slow no task is too long.
+        let over = |task: &Compared| if ratio > 1.0 { task.ms - task.usual_ms * others } else { 0.0 };
+        let mut factors = vec![1.0f32; view.tasks.len()];
+        for task in tasks {
+            let took = (view.tasks[task.at].duration_ms() as f64).max(1.0);
+            factors[task.at] = (1.0 - over(task).max(0.0) / took).clamp(0.0, 1.0) as f32;
+        }
+        Sign {
+            stage: view.place(),
+            tasks: tasks.len(),
+            ratio,
+            excess_ms: tasks.iter().map(over).sum::<f64>().max(0.0),
+            time_ms: tasks.iter().map(|task| task.ms).sum(),
+            factors: factors.into(),
+        }
+    }
+
     /// What its peers would have taken.
     fn usual_ms(&self) -> f64 {
         self.time_ms - self.excess_ms
@@ -173,20 +194,43 @@ fn net_ms(task: &Task) -> f64 {
     (task.duration_ms() - task.gc_ms - task.fetch_wait_ms - task.getting_result_ms).max(0) as f64
 }
 
-/// How long each task took over what its peers take for the same data. The first tasks of fresh executors are
-/// compared among themselves only.
-fn slowness(context: &Context<'_>, view: &StageView<'_>) -> BTreeMap<u32, Vec<(usize, f64)>> {
-    let counted = |at: &usize| view.tasks[*at].is_useful && view.tasks[*at].has_metrics;
-    let (cold, warm): (Vec<usize>, Vec<usize>) = (0..view.tasks.len())
-        .filter(counted)
-        .partition(|at| context.is_first_wave(view.tasks[*at].executor, view.tasks[*at].launch_ms));
-    let mut slowness: BTreeMap<u32, Vec<(usize, f64)>> = BTreeMap::new();
-    for tasks in [cold, warm] {
-        let middle = |value: fn(&Task) -> i64| {
-            Distribution::of(tasks.iter().map(|at| value(&view.tasks[*at]))).median().unwrap_or(0.0)
-        };
-        let (records, bytes) = (middle(Task::read_records), middle(Task::read_bytes));
-        let typical_ms = middle(|task| net_ms(task) as i64);
+/// A task beside what its peers take for the same data.
+struct Compared {
+    /// Place in the view's tasks.
+    at: usize,
+    ms: f64,
+    usual_ms: f64,
+}
+
+impl Compared {
+    fn slowness(&self) -> f64 {
+        self.ms / self.usual_ms
+    }
+}
+
+/// Each task beside what its peers take for the same data. The first tasks of fresh executors are compared
+/// among themselves only, and so are the first ones of a stage.
+fn compared(context: &Context<'_>, view: &StageView<'_>) -> BTreeMap<u32, Vec<Compared>> {
+    let [mut cold, mut first, mut warm] = [Vec::new(), Vec::new(), Vec::new()];
+    for (at, task) in view.tasks.iter().enumerate().filter(|(_, task)| task.is_useful && task.has_metrics) {
+        if context.is_first_wave(task.executor, task.launch_ms) {
+            cold.push(at);
+        } else if tail::is_first_of_stage(view, task) {
+            first.push(at);
+        } else {
+            warm.push(at);
+        }
+    }
+    let middle = |tasks: &[usize], value: fn(&Task) -> i64| {
+        Distribution::of(tasks.iter().map(|at| value(&view.tasks[*at]))).median().unwrap_or(0.0)
+    };
+    let typical = |tasks: &[usize]| middle(tasks, |task| net_ms(task) as i64);
+    let start = |tasks: &[usize]| (typical(tasks) - typical(&warm)).max(0.0);
+    let (cold_ms, first_ms) = if warm.is_empty() { (0.0, 0.0) } else { (start(&cold), start(&first)) };
+    let mut compared: BTreeMap<u32, Vec<Compared>> = BTreeMap::new();
+    for (tasks, start_ms) in [(cold, cold_ms), (first, first_ms), (warm, 0.0)] {
+        let (records, bytes) = (middle(&tasks, Task::read_records), middle(&tasks, Task::read_bytes));
+        let typical_ms = typical(&tasks);
         let executors: BTreeSet<u32> = tasks.iter().map(|at| view.tasks[*at].executor).collect();
         if typical_ms <= 0.0 || executors.len() < 2 {
             continue;
@@ -195,20 +239,27 @@ fn slowness(context: &Context<'_>, view: &StageView<'_>) -> BTreeMap<u32, Vec<(u
         for at in tasks {
             let task = &view.tasks[at];
             let volume = ratio(task.read_records(), records).max(ratio(task.read_bytes(), bytes)).max(1.0);
-            if volume <= context.get(&MOST_VOLUME) {
-                slowness.entry(task.executor).or_default().push((at, net_ms(task) / (typical_ms * volume)));
+            if volume > context.get(&MOST_VOLUME) {
+                continue;
             }
+            let (ms, usual_ms) = (net_ms(task), typical_ms * volume);
+            // How long a start takes varies, but hardly by as much again: more is the work itself.
+            let without = if ms - usual_ms > start_ms { start_ms } else { 0.0 };
+            let one = Compared { at, ms: ms - without, usual_ms: usual_ms - without };
+            compared.entry(task.executor).or_default().push(one);
         }
     }
-    slowness
+    compared
 }
 
 fn signs_of(context: &Context<'_>, view: &StageView<'_>) -> Vec<(u32, Sign)> {
-    let mut slowness = slowness(context, view);
-    slowness.retain(|_, values| values.len() as f64 >= context.get(&STAGE_TASKS));
-    let medians: Vec<(u32, f64)> = slowness
+    let compared = compared(context, view);
+    let median_of = |tasks: &[Compared]| lower_median(tasks.iter().map(Compared::slowness).collect());
+    let is_enough = |tasks: &[Compared]| tasks.len() as f64 >= context.get(&STAGE_TASKS);
+    let medians: Vec<(u32, f64)> = compared
         .iter()
-        .map(|(executor, values)| (*executor, lower_median(values.iter().map(|(_, value)| *value).collect())))
+        .filter(|(_, tasks)| is_enough(tasks))
+        .map(|(executor, tasks)| (*executor, median_of(tasks)))
         .collect();
     let is_slow = |median: f64, others: f64| others > 0.0 && median >= context.get(&RATIO) * others;
     let rule = lower_median(medians.iter().map(|(_, median)| *median).collect());
@@ -217,48 +268,49 @@ fn signs_of(context: &Context<'_>, view: &StageView<'_>) -> Vec<(u32, Sign)> {
     if medians.len() < 2 || too_many {
         return Vec::new();
     }
-    let sign = |executor: u32, ratio: f64| {
-        let mine: Vec<usize> = slowness.get(&executor).into_iter().flatten().map(|(at, _)| *at).collect();
-        let excess = |task: &Task| net_ms(task) * (1.0 - 1.0 / ratio);
-        let mut factors = vec![1.0f32; view.tasks.len()];
-        for at in &mine {
-            let task = &view.tasks[*at];
-            factors[*at] = (1.0 - excess(task) / (task.duration_ms() as f64).max(1.0)) as f32;
-        }
-        Sign {
-            stage: view.place(),
-            tasks: mine.len(),
-            ratio,
-            excess_ms: mine.iter().map(|at| excess(&view.tasks[*at])).sum(),
-            time_ms: mine.iter().map(|at| net_ms(&view.tasks[*at])).sum(),
-            factors: factors.into(),
-        }
-    };
+    // Of two others the slower: beside a fast one all the rest look slow.
     let others = |executor: u32| {
-        lower_median(
-            medians.iter().filter(|(other, _)| *other != executor).map(|(_, median)| *median).collect(),
-        )
+        let mut others: Vec<f64> =
+            medians.iter().filter(|(other, _)| *other != executor).map(|(_, median)| *median).collect();
+        others.sort_by(f64::total_cmp);
+        others.get(others.len() / 2).copied().unwrap_or(0.0)
     };
+    // A slow executor gets few tasks: one that stands out clearly says something.
+    let few: Vec<(u32, f64)> = compared
+        .iter()
+        .filter(|(_, tasks)| !is_enough(tasks))
+        .map(|(executor, tasks)| (*executor, median_of(tasks)))
+        .filter(|(_, median)| *median >= context.get(&CLEAR_RATIO) * rule)
+        .collect();
+    let are_exceptions = few.len() as f64 <= context.get(&SLOWER_SHARE) * compared.len() as f64;
+    let few = if are_exceptions { few } else { Vec::new() };
     medians
         .iter()
+        .chain(&few)
         .filter_map(|(executor, median)| {
             let others = others(*executor);
-            (others > 0.0).then(|| (*executor, sign(*executor, (median / others).max(1.0))))
+            let tasks = compared.get(executor)?;
+            (others > 0.0).then(|| (*executor, Sign::of(view, tasks, *median, others)))
         })
         .collect()
 }
 
 fn is_slow(context: &Context<'_>, signs: &[Sign]) -> bool {
     let tasks: usize = signs.iter().map(|sign| sign.tasks).sum();
+    let most_tasks = signs.iter().map(|sign| sign.tasks).max().unwrap_or(0);
     let usual: f64 = signs.iter().map(Sign::usual_ms).sum();
     let excess: f64 = signs.iter().map(|sign| sign.excess_ms).sum();
-    let usual_where_slow: f64 =
-        signs.iter().filter(|sign| sign.ratio >= context.get(&RATIO)).map(Sign::usual_ms).sum();
-    let clear = usual + excess >= context.get(&CLEAR_RATIO) * usual;
-    (clear || tasks as f64 >= context.get(&LEAST_TASKS))
+    let slow = || signs.iter().filter(|sign| sign.ratio >= context.get(&RATIO));
+    let usual_where_slow: f64 = slow().map(Sign::usual_ms).sum();
+    let time_where_slow: f64 = slow().map(|sign| sign.time_ms).sum();
+    let is_clear =
+        usual + excess >= context.get(&CLEAR_RATIO) * usual && most_tasks as f64 >= context.get(&STAGE_TASKS);
+    (is_clear || tasks as f64 >= context.get(&LEAST_TASKS))
         && excess >= context.get(&LEAST_EXCESS_MS)
         && usual > 0.0
         && usual_where_slow >= context.get(&STAGES_SHARE) * usual
+        // A slow machine is slow in its long tasks too, not in most of its tasks only.
+        && time_where_slow >= context.get(&RATIO) * usual_where_slow
 }
 
 /// Slow executors by host where a host's executors are all slow and there are other hosts; else one by one.

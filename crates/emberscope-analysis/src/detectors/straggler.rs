@@ -20,12 +20,6 @@ const UNEXPLAINED_RATIO: Threshold = Threshold {
     default: 3.0,
     doc: "Times the median of its peers that the longest task must take, where nothing explains it.",
 };
-const COLD_SHARE: Threshold = Threshold {
-    tag: "STRAG",
-    name: "cold_share",
-    default: 0.5,
-    doc: "Largest share of a stage's executors that may be fresh for their warming up to be a finding: where all are, it is the start of the application.",
-};
 const LEAST_WALL_SHARE: Threshold = Threshold {
     tag: "STRAG",
     name: "least_wall_share",
@@ -64,7 +58,7 @@ pub static STRAG: Detector = Detector {
         UNEXPLAINED_RATIO,
         LEAST_MS,
         UNEXPLAINED_SHARE,
-        COLD_SHARE,
+        tail::COLD_SHARE,
         LEAST_WALL_SHARE,
         tail::COLD_MS,
         tail::WARM_UP_MS,
@@ -87,10 +81,11 @@ it, and beyond the longest task to be expected of a log-normal body (its spread 
 half, so that a tail does not widen its own limit). The excess over the median is charged in this order, \
 each at most what is left: data in proportion to its volume, collections, fetch wait, spilled bytes at \
 `spill_bytes_per_second`, deserialization, scheduling, and then for what is left: more data (from \
-`data_ratio` on), the first wave of a fresh executor (at most `cold_ms`) or of the stage (at most `warm_up_ms`), one executor with `host_tasks` slow tasks, `host_share` of \
+`data_ratio` on), the first wave of a fresh executor (at most `cold_ms`) or of the stage (at most `warm_up_ms`, or up to twice what half of that wave takes longer), one executor with `host_tasks` slow tasks, `host_share` of \
 the excess and `host_lift` times its share of tasks, Python. The finding is made when the largest part is not \
 data and the longest task takes `ratio` times (`unexplained_ratio` times, if unexplained) the median. Cold \
-executors are reported only where at most `cold_share` of the executors were fresh; the first wave of a stage never is; collections and what nothing explains \
+executors are reported only where at most `cold_share` of the executors were fresh; the first wave of a stage never is. Tasks that are slow for such a start \
+are left out, so that a wave of them does not hide one that is slow for another reason. Collections and what nothing explains \
 only from `least_ms` on, the latter in at most `unexplained_share` of the tasks; these, and Python, only from `least_wall_share` of the run on.",
     why: "A stage ends with its last task. What the slow ones take beyond their peers is time in which most \
 cores have nothing to do, and every following stage waits.",
@@ -128,8 +123,7 @@ fn is_usual(context: &Context<'_>, tail: &Tail, cause: Cause) -> bool {
     match cause {
         Cause::Data | Cause::WarmUp => true,
         Cause::Gc => is_brief,
-        Cause::ColdExecutor => is_short || tail.cold_share > context.get(&COLD_SHARE),
-        Cause::Python => is_short,
+        Cause::ColdExecutor | Cause::Python => is_short,
         Cause::Unexplained => {
             let most = context.get(&UNEXPLAINED_SHARE) * (tail.peers + tail.slow.len()) as f64;
             is_short || is_brief || tail.slow.len() as f64 > most.max(1.0)

@@ -32,6 +32,8 @@ pub struct Fingerprint {
     pub is_anchored: bool,
     /// Whether it does more than read, filter and move rows: joins, groups, calls functions of the program.
     pub is_heavy: bool,
+    /// Whether it calls functions of the program, which cost what nobody knows.
+    pub calls_foreign_code: bool,
     /// Whether it is heavy or reads rows from elsewhere than a cache.
     pub is_costly: bool,
 }
@@ -45,6 +47,7 @@ pub fn fingerprints(view: &SqlView<'_>) -> Vec<Fingerprint> {
         is_whole: true,
         is_anchored: true,
         is_heavy: false,
+        calls_foreign_code: false,
         is_costly: false,
     };
     let mut prints = vec![empty; view.nodes.len()];
@@ -93,6 +96,8 @@ fn own_print(view: &SqlView<'_>, node: u32, children: &[Fingerprint]) -> Fingerp
         is_whole: own.is_whole && children.iter().all(|child| child.is_whole),
         is_anchored: own.is_anchored && children.iter().all(|child| child.is_anchored),
         is_heavy: (is_heavy && !is_cache) || below(|child| child.is_heavy),
+        calls_foreign_code: (names::calls_foreign_code(&it.detail) && !is_cache)
+            || below(|child| child.calls_foreign_code),
         is_costly: is_heavy
             || it.class == OperatorClass::Scan
             || it.name == "Range"

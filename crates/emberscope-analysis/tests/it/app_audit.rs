@@ -359,11 +359,34 @@ fn a_cache_that_only_its_count_read() {
 }
 
 #[test]
+fn without_block_updates_the_stages_tell_who_read_a_cache() {
+    // (uses, milliseconds to fill, findings, what is not checked)
+    for (uses, fill_ms, fires, unchecked) in [
+        (1, 5000, true, &["cacheUtilization"][..]),
+        (2, 5000, false, &["cacheUtilization"][..]),
+        (1, 20, false, &["cacheUtilization", "cacheUnused"][..]),
+    ] {
+        let mut made = Made::new("3.5.9", 1, 2, &[]);
+        for _ in 0..uses {
+            let stage = made.job(None, &[vec![task(fill_ms)]])[0];
+            persisted(&mut made, stage, 50, 10);
+        }
+        let sink = said(&made.run(), "CSTOR");
+        let found = of_kind(&sink, "cacheUnused");
+        assert_eq!(found.len(), usize::from(fires), "{uses} {fill_ms}");
+        assert!(found.iter().all(|claim| claim.confidence == emberscope_analysis::finding::Confidence::Low));
+        let kinds: Vec<&str> = sink.unchecked().iter().map(|entry| entry.kind).collect();
+        assert_eq!(kinds, unchecked, "{uses} {fill_ms}");
+    }
+}
+
+#[test]
 fn without_block_updates_caches_are_not_checked() {
     let sink = said(&fixture("cache-silent-3.4.4"), "CSTOR");
     assert!(sink.claims().is_empty());
+    // Its stages say that it was read again; how much of it was cached they do not.
     let kinds: Vec<&str> = sink.unchecked().iter().map(|entry| entry.kind).collect();
-    assert_eq!(kinds, ["cacheUtilization", "cacheUnused"]);
+    assert_eq!(kinds, ["cacheUtilization"]);
     let setting = Some("spark.eventLog.logBlockUpdates.enabled");
     assert!(sink.unchecked().iter().all(|entry| entry.enable.as_deref() == setting));
     // Nothing was persisted: nothing is missing.
@@ -413,5 +436,39 @@ fn the_log_itself() {
         let subjects: Vec<&str> = sink.claims().iter().map(|claim| claim.subject.as_str()).collect();
         assert_eq!(subjects, subject.into_iter().collect::<Vec<&str>>());
         assert!(sink.claims().iter().all(|claim| claim.severity == Some(Severity::Info)));
+    }
+}
+
+#[test]
+fn jobs_that_compute_an_rdd_from_the_start() {
+    // (jobs, own source for each, persisted, fires)
+    for (jobs, apart, persisted, fires) in [
+        (4u32, false, false, true),
+        (2, false, false, false),
+        (4, true, false, false),
+        (4, false, true, false),
+    ] {
+        let mut made = Made::new("3.5.9", 2, 4, &[]);
+        for job in 0..jobs {
+            let source = if apart { 100 + job } else { 7 };
+            let stage = made.job(None, &[vec![task(4000); 8]])[0];
+            let now = made.now;
+            let rdd = |id: u32, parents: Vec<u32>| {
+                json!({"RDD ID": id, "Name": "lines.txt", "Parent IDs": parents, "Number of Partitions": 8,
+                    "Number of Cached Partitions": 0, "Memory Size": 0, "Disk Size": 0,
+                    "Storage Level": {"Use Disk": false, "Use Memory": persisted, "Use Off Heap": false,
+                        "Deserialized": true, "Replication": 1}})
+            };
+            made.line(json!({"Event": "SparkListenerStageSubmitted", "Properties": {}, "Stage Info": {"Stage ID": stage,
+                "Stage Attempt ID": 0, "Stage Name": "count", "Number of Tasks": 8, "Parent IDs": [], "Details": "",
+                "Submission Time": now, "Accumulables": [], "RDD Info": [rdd(source, vec![]), rdd(200 + job, vec![source])]}}));
+        }
+        let sink = said(&made.run(), "CACHE");
+        let claims = of_kind(&sink, "cachingOpportunity");
+        assert_eq!(claims.len(), usize::from(fires), "{jobs} {apart} {persisted}: {:?}", sink.claims());
+        let Some(claim) = claims.first() else { continue };
+        assert_eq!(claim.title, "4 jobs compute RDD 7 (lines.txt) and what follows from the start");
+        // Only the source is shared: what each does with it may differ.
+        assert!(matches!(&claim.worth, Worth::Replay { low, high } if low.is_empty() && high.len() == 3));
     }
 }

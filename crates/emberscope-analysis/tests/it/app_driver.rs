@@ -202,7 +202,9 @@ fn a_series_is_one_after_another_and_small() {
                 made.wait(40).sql_end(query);
             }
         }
-        (0..queries).filter(|_| together).for_each(|query| drop(made.sql_end(query)));
+        for query in (0..queries).filter(|_| together) {
+            made.sql_end(query);
+        }
         let sink = said(&made.run(), "DRIVER");
         let series: Vec<_> = sink.claims().iter().filter(|claim| text(claim, "kind") == "series").collect();
         assert_eq!(series.len(), usize::from(fires), "{queries} {task_ms}: {:?}", sink.claims());
@@ -214,6 +216,33 @@ fn a_series_is_one_after_another_and_small() {
         );
         let Worth::Replay { low, high } = &claim.worth else { panic!("{claim:?}") };
         assert_eq!((low.len(), high.len()), (98, 98), "a gap and a stage of each query but the first");
+    }
+}
+
+#[test]
+fn steps_of_a_loop_take_turns() {
+    // (pause before every tenth round, fires)
+    for (pause, fires) in [(0, true), (9000, false)] {
+        let mut made = Made::new("3.5.9", 2, 2, &[]);
+        for round in 0..15 {
+            made.wait(if round % 5 == 4 { pause } else { 0 });
+            for (step, place) in ["save at a.py:8", "count at a.py:9"].into_iter().enumerate() {
+                let query = 2 * round + step as u64;
+                made.sql(query, place, &plan("Project", &[]), &json!({}));
+                made.wait(60).job(Some(query), &[tasks(20)]);
+                made.wait(40).sql_end(query);
+            }
+        }
+        let sink = said(&made.run(), "DRIVER");
+        let series: Vec<_> = sink.claims().iter().filter(|claim| text(claim, "kind") == "series").collect();
+        assert_eq!(series.len(), usize::from(fires), "{:?}", sink.claims());
+        if let Some(claim) = series.first() {
+            assert!(
+                claim.title.starts_with("30 queries of count at a.py:9, save at a.py:8 ran"),
+                "{}",
+                claim.title
+            );
+        }
     }
 }
 

@@ -162,6 +162,40 @@ fn a_watermark_that_stands_still() {
 }
 
 #[test]
+fn event_time_that_never_moves() {
+    let frozen = |n: i64| Made1 { watermark_s: 99, event_s: 100, state_rows: 800 * n.min(6), ..calm(n) };
+    let said_of = |batches: &dyn Fn(i64) -> Made1, count: i64| {
+        let mut made = Made::new("4.3.0", 1, 1, &[]);
+        for n in 0..count {
+            made.line(progress(n, &batches(n)));
+        }
+        let sink = said(&made.run(), "STREAM");
+        sink.claims().iter().map(|claim| (claim.variant, claim.severity)).collect::<Vec<_>>()
+    };
+    for count in [10, 40] {
+        assert_eq!(said_of(&frozen, count), [(Some("eventTime"), Some(Severity::Info))], "{count}");
+    }
+    assert!(said_of(&frozen, 9).is_empty(), "too few batches");
+    // It moves on in the last batch; state is freed; there is none.
+    assert!(said_of(&|n| Made1 { event_s: 100 + n / 9, ..frozen(n) }, 10).is_empty());
+    assert!(said_of(&|n| Made1 { state_rows: 800 - n, ..frozen(n) }, 10).is_empty());
+    assert!(said_of(&|n| Made1 { state_rows: 0, ..frozen(n) }, 10).is_empty());
+}
+
+#[test]
+fn without_a_pause_no_trigger_is_known() {
+    for (pause_ms, is_unchecked) in [(10, true), (1000, false)] {
+        let mut made = Made::new("4.3.0", 1, 1, &[]);
+        for n in 0..6 {
+            made.line(progress(n, &Made1 { at_s: n * 4, took_ms: 4000 - pause_ms, ..calm(n) }));
+        }
+        let sink = said(&made.run(), "STREAM");
+        assert!(sink.claims().is_empty());
+        assert_eq!(sink.unchecked().iter().any(|one| one.kind == "triggerOverrun"), is_unchecked);
+    }
+}
+
+#[test]
 fn real_streams_are_healthy() {
     for name in ["streaming-3.5.9", "streaming-4.3.0"] {
         assert!(said(&fixture(name), "STREAM").claims().is_empty(), "{name}");

@@ -16,6 +16,28 @@ fn failing() -> MadeTask {
     failing
 }
 
+#[test]
+fn one_attempt_that_failed_once_is_a_fact() {
+    // (failed of 13, seconds that the run takes otherwise, milliseconds until the failure, severity)
+    for (failed, wait_s, until_ms, severity) in [
+        (1, 60, 800, Severity::Info),
+        (2, 60, 800, Severity::Warning),
+        (1, 2, 800, Severity::Warning),
+        // It worked at once after the failure had taken long: that its repetition cost.
+        (1, 60, 8000, Severity::Info),
+    ] {
+        let mut made = warm();
+        made.wait(wait_s * 1000);
+        let mut tasks = attempts(13, failed);
+        tasks[0].run_ms = until_ms;
+        made.job(None, &[tasks]);
+        let sink = said(&made.run(), "FAIL");
+        let [claim] = of_kind(&sink, "failures")[..] else { panic!("{sink:?}") };
+        assert_eq!(claim.severity, Some(severity), "{failed} {wait_s} {until_ms}");
+        assert_eq!(matches!(claim.worth, Worth::None), severity == Severity::Info);
+    }
+}
+
 /// So many attempts, of which the first `failed` fail and are repeated.
 fn attempts(all: usize, failed: usize) -> Vec<MadeTask> {
     (0..all)

@@ -95,6 +95,8 @@ pub(crate) struct Made {
     pub(crate) slots_from: i64,
     /// Name of the stages to come.
     pub(crate) stage_name: String,
+    /// Name of their RDDs.
+    pub(crate) rdd_name: String,
 }
 
 /// When made runs start.
@@ -127,6 +129,7 @@ impl Made {
             end: true,
             slots_from: START,
             stage_name: "stage at Made.scala".to_owned(),
+            rdd_name: "MapPartitionsRDD".to_owned(),
         }
     }
 
@@ -203,7 +206,7 @@ impl Made {
         let info = |n: usize| {
             let parents: Vec<u32> = if n == 0 { Vec::new() } else { vec![ids[n - 1]] };
             json!({"Stage ID": ids[n], "Stage Attempt ID": 0, "Stage Name": format!("{}:{n}", self.stage_name),
-                "Number of Tasks": stages[n].len(), "RDD Info": [{"RDD ID": ids[n] + 1000, "Name": "MapPartitionsRDD",
+                "Number of Tasks": stages[n].len(), "RDD Info": [{"RDD ID": ids[n] + 1000, "Name": self.rdd_name,
                 "Parent IDs": [], "Storage Level": {}, "Number of Partitions": stages[n].len()}],
                 "Parent IDs": parents, "Details": "", "Accumulables": []})
         };

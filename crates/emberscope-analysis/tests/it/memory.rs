@@ -59,6 +59,26 @@ fn spills_of_few_tasks_are_skew_and_small_ones_are_nothing() {
     assert_eq!(claim.evidence["spilling_tasks"], 2);
 }
 
+#[test]
+fn python_workers_spill_by_a_limit_of_their_own() {
+    // They say next to nothing of it as in memory. (RDD, KiB of each task on disk)
+    for (rdd, kib, fires) in
+        [("PythonRDD", 2048, true), ("PythonRDD", 256, false), ("MapPartitionsRDD", 2048, false)]
+    {
+        let mut made = warm();
+        made.rdd_name = rdd.to_owned();
+        made.job(None, &[(0..16).map(|_| spilling(0, kib << 10, 0)).collect()]);
+        let sink = said(&made.run(), "SPILL");
+        assert_eq!(of_kind(&sink, "spill").len(), usize::from(fires), "{rdd} {kib}");
+        for claim in sink.claims() {
+            assert_eq!(claim.title, "16 of 16 tasks of stage 1 spill 32.0 MiB to disk in Python workers");
+            assert_eq!(claim.evidence["cost_ms"], 6710);
+            assert_eq!(claim.recommendation.changes[0].key, "spark.python.worker.memory");
+            assert_eq!(claim.recommendation.changes[0].proposed.as_deref(), Some("2048m"));
+        }
+    }
+}
+
 fn collecting(gc_ms: i64) -> Vec<MadeTask> {
     (0..32).map(|_| task(2000).shuffle_read(1000, 1000).with(json!({"JVM GC Time": gc_ms}))).collect()
 }

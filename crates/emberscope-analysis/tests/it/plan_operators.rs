@@ -4,7 +4,7 @@ use crate::made::{Made, fixture, of_kind, said, task};
 use crate::planned::{MIB, count, driver_updates, exchange, node, one, partitioned, scan, tasks, with};
 use emberscope_analysis::detector::Sink;
 use emberscope_analysis::diagnosis::{Options, diagnose};
-use emberscope_analysis::finding::Worth;
+use emberscope_analysis::finding::{Severity, Worth};
 use emberscope_analysis::replay::Edit;
 use serde_json::{Value, json};
 
@@ -42,6 +42,11 @@ fn all_rows_in_one_task() {
             [0]
         .evidence["cause"],
         "repartition"
+    );
+    // One partition was asked for before slow work on few rows.
+    assert_eq!(
+        count(&run("Project", "SinglePartition, REPARTITION_BY_NUM", 9000, 1, 9000), "singlePartition"),
+        1
     );
     for (above, rest, rows, after, ms) in [
         // The last step of a global aggregate.
@@ -266,7 +271,13 @@ fn python_row_by_row() {
     );
     // A built-in may be slower than the Python it replaces.
     assert!(matches!(&claim.worth, Worth::Replay { low, .. } if low.is_empty()));
-    assert_eq!(count(&run("ArrowEvalPython", 8_000_000, 20), "pythonUdf"), 0);
+    // Batches already: a fact where they take most of the time, and nothing to switch.
+    let sink = run("ArrowEvalPython", 8_000_000, 20);
+    let claim = of_kind(&sink, "pythonUdf")[0];
+    assert_eq!((claim.variant, claim.severity), (Some("arrow"), Some(Severity::Info)));
+    assert!(matches!(claim.worth, Worth::None));
+    assert!(!claim.recommendation.changes.iter().any(|change| change.key.starts_with("spark.")));
+    assert_eq!(count(&run("ArrowEvalPython", 8_000_000, 60), "pythonUdf"), 0);
     assert_eq!(count(&run("BatchEvalPython", 8_000_000, 95), "pythonUdf"), 0);
     // Starting the workers takes long whatever they do.
     assert_eq!(count(&run("BatchEvalPython", 80, 20), "pythonUdf"), 0);

@@ -63,6 +63,32 @@ fn the_same_part_twice_in_one_query() {
     );
 }
 
+#[test]
+fn one_operator_of_the_programs_own_code_twice() {
+    let run = |call: &str| {
+        let rated = |id: u64| {
+            let scan = scan("JSON", "t", "PartitionFilters: [], PushedFilters: []", id);
+            let project = node("Project", &format!("[{call} AS rated#3]"), &[], vec![scan]);
+            // Each use keeps other rows of it.
+            node(
+                "Filter",
+                &format!("(rated#3 > {id})"),
+                &[("number of output rows", "sum", id + 4)],
+                vec![project],
+            )
+        };
+        let plan = node("Union", "", &[], vec![rated(100), rated(200)]);
+        let of = |id: u64| vec![(id, 8000), (id + 4, id as i64)];
+        one(plan, vec![tasks(8, 2000, &of(100)), tasks(8, 2000, &of(200))], Vec::new())
+    };
+    let sink = run("UDF(v#2)");
+    assert_eq!(
+        of_kind(&sink, "duplicatePlanSubtree")[0].title,
+        "The same 2 operators over t run 2 times in one query"
+    );
+    assert_eq!(count(&run("(v#2 + 1)"), "duplicatePlanSubtree"), 0);
+}
+
 /// Queries that do something of their own with a part.
 fn cached(parts: Vec<(Value, u64)>, above: &str) -> Sink {
     let queries: Vec<Query> = parts

@@ -66,6 +66,53 @@ fn stragglers_have_a_named_cause() {
 }
 
 #[test]
+fn a_first_wave_does_not_hide_a_straggler() {
+    // Eight slots whose first tasks start their workers; one of the others hangs, or none does.
+    for hung_ms in [8600, 650] {
+        let of = |n: usize| if n < 8 { 4200 + n as i64 * 10 } else { 640 + n as i64 };
+        let mut tasks: Vec<MadeTask> =
+            (0..24).map(|n| task(of(n)).with(shuffle(1_000_000, 400, 0))).collect();
+        tasks[20].run_ms = hung_ms;
+        let mut made = warm();
+        made.job(None, &[tasks]);
+        let sink = said(&made.run(), "STRAG");
+        let fires = hung_ms > 1000;
+        assert_eq!(of_kind(&sink, "straggler").len(), usize::from(fires), "{hung_ms}");
+        for claim in sink.claims() {
+            assert_eq!(claim.evidence["slow_tasks"], 1);
+            assert_eq!(claim.evidence["cause"], "unexplained");
+        }
+    }
+}
+
+#[test]
+fn hashing_alone_is_no_skew() {
+    // (times the time and data of its peers, shuffled by keys or read from files)
+    for (times, is_keyed, fires) in [(2.3, true, false), (2.8, true, true), (2.3, false, true)] {
+        let mut tasks: Vec<MadeTask> = (0..40)
+            .map(|n| {
+                let (ms, bytes, records) = (2000 + n, 1_000_000, 1000);
+                if is_keyed {
+                    task(ms).with(shuffle(bytes, records, 0))
+                } else {
+                    task(ms).input(bytes, records)
+                }
+            })
+            .collect();
+        let scaled = |value: f64| (value * times) as i64;
+        tasks[20] = if is_keyed {
+            task(scaled(2020.0)).with(shuffle(scaled(1e6), scaled(1e3), 0))
+        } else {
+            task(scaled(2020.0)).input(scaled(1e6), scaled(1e3))
+        };
+        let mut made = warm();
+        made.job(None, &[tasks]);
+        let sink = said(&made.run(), "SKEW");
+        assert_eq!(of_kind(&sink, "skew").len(), usize::from(fires), "{times} {is_keyed}: {sink:?}");
+    }
+}
+
+#[test]
 fn a_short_collection_is_no_straggler() {
     for (run_ms, fires) in [(1300, false), (1700, true)] {
         let run = stage(|tasks| {
@@ -272,4 +319,54 @@ fn hosts_that_only_seem_slow() {
     // Half of the hosts are slow: two kinds of machines, no slow one.
     let half = on_hosts(2, |_, host| if host > 2 { 2400 } else { 800 });
     assert!(said(&half.run(), "HOST").claims().is_empty());
+}
+
+/// Tasks on three executors of two cores: of each (executor, milliseconds, number).
+fn on_three(executors: &[(usize, i64, usize)]) -> Vec<MadeTask> {
+    let of =
+        |(executor, ms, n): &(usize, i64, usize)| vec![task(*ms).input(1_000_000, 250).on(*executor); *n];
+    executors.iter().flat_map(of).collect()
+}
+
+#[test]
+fn a_slow_host_is_told_by_its_first_tasks() {
+    // Starting takes 1.1 s; two first tasks of executor 3 take much more than that over the others, or do not.
+    for (slow_ms, fires) in [(5000, true), (3200, false)] {
+        let mut made = Made::new("3.5.9", 3, 2, &[]);
+        let first = [(1, 2200, 2), (2, 2250, 2), (3, slow_ms, 2)];
+        made.job(None, &[on_three(&[&first[..], &[(1, 1100, 3), (2, 1120, 3)]].concat())]);
+        let sink = said(&made.run(), "HOST");
+        assert_eq!(of_kind(&sink, "slowHost").len(), usize::from(fires), "{slow_ms}: {sink:?}");
+        for claim in sink.claims() {
+            // 2.8 s of each are over what the others take.
+            let excess = claim.evidence["excess_ms"].as_i64().unwrap();
+            assert!((5000..6000).contains(&excess), "{excess}");
+        }
+    }
+}
+
+#[test]
+fn a_slow_host_gets_few_tasks() {
+    // One task in each stage; in few stages that is a slow task and no slow host.
+    for (stages, slow_ms, fires) in [(4, 4000, true), (3, 4000, false), (4, 2000, false)] {
+        let mut made = Made::new("3.5.9", 3, 2, &[]);
+        made.job(None, &[on_three(&[(1, 100, 4), (2, 100, 4), (3, 100, 4)])]);
+        for _ in 0..stages {
+            made.job(None, &[on_three(&[(3, slow_ms, 1), (1, 1000, 6), (2, 1010, 5)])]);
+        }
+        let sink = said(&made.run(), "HOST");
+        assert_eq!(of_kind(&sink, "slowHost").len(), usize::from(fires), "{stages} {slow_ms}: {sink:?}");
+    }
+}
+
+#[test]
+fn a_host_slow_in_short_tasks_alone_is_none() {
+    // All start alike; afterwards the short tasks of one take 2.5 times as long.
+    let mut made = Made::new("3.5.9", 3, 2, &[]);
+    let short = [(1, 100, 12), (2, 100, 12), (3, 250, 12)];
+    for _ in 0..2 {
+        made.job(None, &[on_three(&[&[(1, 3000, 2), (2, 3000, 2), (3, 3000, 2)], &short[..]].concat())]);
+    }
+    let sink = said(&made.run(), "HOST");
+    assert!(sink.claims().is_empty(), "{sink:?}");
 }

@@ -4,6 +4,7 @@ mod diagnose;
 mod low;
 mod report;
 mod serve;
+mod sql;
 
 use crate::exit::{Exit, UsageError};
 use clap::{CommandFactory, Parser};
@@ -12,6 +13,7 @@ pub(crate) use diagnose::{DiagnoseFormat, DiagnoseOptions};
 use emberscope_log::scan::ScanOptions;
 pub(crate) use report::{RecoverOptions, ReportOptions, ReportTarget, usage};
 pub(crate) use serve::ServeOptions;
+pub(crate) use sql::{Limits, Question, RowsFormat, SqlCommand, SqlOptions};
 
 use low::{FormatName, LowArgs, LowCommand, ReadingArgs, ShowArgs};
 use std::path::PathBuf;
@@ -33,6 +35,8 @@ pub(crate) enum Command {
     Recover(RecoverOptions),
     /// Serve runs over HTTP.
     Serve(Box<ServeOptions>),
+    /// Ask questions in SQL.
+    Sql(Box<SqlCommand>),
     /// Print a completion script.
     Completions(Shell),
     /// Print the manual page, or write all of them into a directory.
@@ -100,6 +104,7 @@ fn mean(args: LowArgs) -> anyhow::Result<Command> {
         LowCommand::Doctor(args) => Command::Doctor(show_options(args)?),
         LowCommand::Report(args) => report::mean(*args)?,
         LowCommand::Serve(args) => Command::Serve(Box::new(serve::mean(*args))),
+        LowCommand::Sql(args) => Command::Sql(Box::new(sql::mean(*args)?)),
         LowCommand::Completions { shell } => Command::Completions(shell),
         LowCommand::Man { out } => Command::Man(out),
     })

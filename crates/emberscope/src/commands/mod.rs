@@ -7,6 +7,7 @@ mod doctor;
 mod man;
 mod report;
 mod serve;
+mod sql;
 mod summary;
 
 use crate::cli::Command;
@@ -22,6 +23,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Report(options) => report::run(&options),
         Command::Recover(options) => report::recover(&options),
         Command::Serve(options) => serve::run(*options),
+        Command::Sql(command) => sql::run(*command),
         Command::Completions(shell) => completions::run(shell),
         Command::Man(dir) => man::run(dir.as_deref()),
         Command::Told(exit) => Ok(exit),

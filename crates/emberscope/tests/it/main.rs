@@ -12,5 +12,6 @@ mod output;
 mod report;
 mod schema;
 mod serve;
+mod sql;
 mod summary;
 mod trust;

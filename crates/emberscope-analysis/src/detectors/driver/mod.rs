@@ -196,6 +196,7 @@ pub static DRIVER: Detector = Detector {
         LOW_CODE_SHARE,
         NEEDED_MS,
         series::MIN_QUERIES,
+        series::MAX_QUERY_MS,
         series::MIN_OVERHEAD,
         series::LOW_SHARE,
         gaps::RIGHT_AFTER_MS,
@@ -217,7 +218,8 @@ pub static DRIVER: Detector = Detector {
            count, and then what exceeds `normal_launch_ms`. A kind is reported when the rest of its gaps reaches \
            `min_excess_ms` (or `min_short_excess_ms` and `short_excess_share` of the wall time), and that of all kinds \
            `min_excess_share`. Start-up is a fact to know and no saving. At best `needed_gap_ms` is left of a gap that is longer than normal.\n\n\
-           A series is `series_min_queries` or more root queries with the same description that start one after another, whose \
+           A series is `series_min_queries` or more root queries of few places in the program (each comes five times or more), one after \
+           another without a pause, that take `series_max_query_ms` or less on average, whose \
            time, beyond what their tasks need on the slots that were there, is at least `series_min_overhead_share` of it.",
     why: "Every core of the cluster is idle in such a gap. More executors do not help; they only wait too.",
     fix: "* planning, listing: give the schema, prune partitions, keep table statistics in a catalog or table format, do \

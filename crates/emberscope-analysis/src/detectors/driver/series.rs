@@ -12,7 +12,14 @@ pub(super) const MIN_QUERIES: Threshold = Threshold {
     tag: "DRIVER",
     name: "series_min_queries",
     default: 20.0,
-    doc: "Queries of one place in the program, one after another, from which they are a series.",
+    doc: "Small queries, one after another, of few places in the program, from which they are a series.",
+};
+
+pub(super) const MAX_QUERY_MS: Threshold = Threshold {
+    tag: "DRIVER",
+    name: "series_max_query_ms",
+    default: 2_000.0,
+    doc: "Mean time of the queries of a series, pauses included, up to which they are small, milliseconds.",
 };
 
 pub(super) const MIN_OVERHEAD: Threshold = Threshold {
@@ -29,9 +36,11 @@ pub(super) const LOW_SHARE: Threshold = Threshold {
     doc: "Share of that time that one query instead of the series saves at least.",
 };
 
-/// Queries of one description that followed each other.
+/// Queries of few places in the program that followed each other.
 struct Series<'r> {
     queries: Vec<&'r SqlExecution>,
+    /// What they are called, the most frequent first.
+    names: Vec<&'r str>,
     /// Lengths of the queries, and of what lay between each and the next.
     total_ms: i64,
     /// What their tasks take on all slots.
@@ -44,46 +53,68 @@ pub(super) fn check(ctx: &Context<'_>, sink: &mut Sink) {
     }
     for series in all_series(ctx) {
         let overhead = series.total_ms - series.needed_ms;
+        let is_small = series.total_ms as f64 <= ctx.get(&MAX_QUERY_MS) * series.queries.len() as f64;
         let is_overhead = overhead as f64 >= ctx.get(&MIN_OVERHEAD) * series.total_ms as f64;
-        if is_overhead && !ctx.is_immaterial(overhead) {
+        if is_small && is_overhead && !ctx.is_immaterial(overhead) {
             sink.claim(claim(ctx, &series, overhead));
         }
     }
 }
 
-/// Root queries by description. Those that ran side by side with one of their own are no series.
+/// Small root queries that followed each other without a pause, cut where a long one, a pause or one beside
+/// it comes; of each those whose place in the program comes often.
 fn all_series<'r>(ctx: &Context<'r>) -> Vec<Series<'r>> {
-    let mut by_text: BTreeMap<&str, Vec<&SqlExecution>> = BTreeMap::new();
-    for execution in ctx.run.sql_executions.iter().filter(|execution| execution.is_root()) {
-        if let (Some(text), Some(_), Some(_)) =
-            (execution.description.as_deref(), execution.start_ms, execution.end_ms)
-        {
-            by_text.entry(text).or_default().push(execution);
+    let small_ms = ctx.get(&MAX_QUERY_MS) as i64;
+    let mut roots: Vec<(i64, i64, &SqlExecution)> = ctx
+        .run
+        .sql_executions
+        .iter()
+        .filter(|execution| execution.is_root())
+        .filter_map(|execution| Some((execution.start_ms?, execution.end_ms?, execution)))
+        .collect();
+    roots.sort_by_key(|(start, _, execution)| (*start, execution.id));
+    let mut cuts: Vec<Vec<(i64, i64, &SqlExecution)>> = vec![Vec::new()];
+    for root in roots {
+        let last = cuts.last().and_then(|cut| cut.last());
+        // A few of many may take longer than all of them do on average.
+        let follows = last.is_none_or(|last| (0..=small_ms).contains(&(root.0 - last.1)));
+        let is_small = root.1 - root.0 <= 2 * small_ms;
+        if !follows || !is_small {
+            cuts.push(Vec::new());
+        }
+        if let Some(cut) = cuts.last_mut().filter(|_| is_small) {
+            cut.push(root);
         }
     }
-    let enough = by_text.into_values().filter(|queries| queries.len() as f64 >= ctx.get(&MIN_QUERIES));
-    enough.filter_map(|queries| series(ctx, queries)).collect()
+    cuts.into_iter().filter_map(|cut| series(ctx, &cut)).collect()
 }
 
-fn series<'r>(ctx: &Context<'r>, mut queries: Vec<&'r SqlExecution>) -> Option<Series<'r>> {
-    /// A longer pause than this many times the mean query is something else's.
-    const PAUSE: i64 = 3;
-    queries.sort_by_key(|query| (query.start_ms, query.id));
-    let span = |query: &SqlExecution| query.start_ms.zip(query.end_ms);
-    let spans: Vec<(i64, i64)> = queries.iter().filter_map(|query| span(query)).collect();
-    if spans.windows(2).any(|pair| pair[1].0 < pair[0].1) {
+fn series<'r>(ctx: &Context<'r>, cut: &[(i64, i64, &'r SqlExecution)]) -> Option<Series<'r>> {
+    /// What comes as often as this is a step of the loop, and no chance.
+    const OFTEN: usize = 5;
+    let place =
+        |query: &'r SqlExecution| (query.description.as_deref().unwrap_or("?"), query.details.as_deref());
+    let mut times: BTreeMap<(&str, Option<&str>), usize> = BTreeMap::new();
+    cut.iter().for_each(|(_, _, query)| *times.entry(place(query)).or_default() += 1);
+    let is_often = |query: &'r SqlExecution| times.get(&place(query)).is_some_and(|times| *times >= OFTEN);
+    let own: Vec<&(i64, i64, &SqlExecution)> = cut.iter().filter(|(_, _, query)| is_often(query)).collect();
+    if (own.len() as f64) < ctx.get(&MIN_QUERIES) {
         return None;
     }
-    let lengths: i64 = spans.iter().map(|(start, end)| end - start).sum();
-    let longest_pause = PAUSE * lengths / spans.len().max(1) as i64;
-    let pauses: i64 =
-        spans.windows(2).map(|pair| pair[1].0 - pair[0].1).filter(|pause| *pause <= longest_pause).sum();
+    let mut names: Vec<(usize, &str)> = times
+        .iter()
+        .filter(|(_, times)| **times >= OFTEN)
+        .map(|((name, _), times)| (*times, *name))
+        .collect();
+    names.sort_by_key(|(times, name)| (std::cmp::Reverse(*times), *name));
+    let total_ms = own.last()?.1 - own.first()?.0;
+    let queries: Vec<&SqlExecution> = own.iter().map(|(_, _, query)| *query).collect();
     let needed = queries.iter().flat_map(|query| places(ctx, query)).filter_map(|place| {
         let digest = ctx.digest_of(place.0, place.1)?;
         Some(digest.counted.run_ms as f64 / ctx.slots(digest).max(1.0))
     });
     let needed_ms = needed.sum::<f64>() as i64;
-    Some(Series { queries, total_ms: lengths + pauses, needed_ms })
+    Some(Series { queries, names: names.into_iter().map(|(_, name)| name).collect(), total_ms, needed_ms })
 }
 
 fn places(ctx: &Context<'_>, query: &SqlExecution) -> Vec<Place> {
@@ -101,7 +132,7 @@ fn places(ctx: &Context<'_>, query: &SqlExecution) -> Vec<Place> {
 fn claim(ctx: &Context<'_>, series: &Series<'_>, overhead_ms: i64) -> Claim {
     let (first, last) = (series.queries.first(), series.queries.last());
     let count = series.queries.len();
-    let text = first.and_then(|query| query.description.as_deref()).unwrap_or_default();
+    let text = series.names.iter().take(3).copied().collect::<Vec<&str>>().join(", ");
     let span = first.and_then(|query| query.start_ms).zip(last.and_then(|query| query.end_ms));
     let idle = span.and_then(|(from, to)| ctx.available_core_ms(from, to)).unwrap_or(0);
     let title = format!(
@@ -130,6 +161,7 @@ fn claim(ctx: &Context<'_>, series: &Series<'_>, overhead_ms: i64) -> Claim {
         low: edits(ctx, series, share * ctx.get(&LOW_SHARE)),
         high: edits(ctx, series, share),
     };
+    claim.most_ms = Some(overhead_ms);
     claim.validate = format!(
         "Run two of the {count} queries as one: if it takes as long as both together, {} of executors were needed.",
         core_time(idle)

@@ -19,6 +19,11 @@ const MIN_OPERATORS: Threshold = threshold(
     3.0,
     "Operators a repeated part of a plan must have, wrappers not counted.",
 );
+const MIN_WITH_CODE: Threshold = threshold(
+    "duplicate_min_operators_with_code",
+    2.0,
+    "The same where the part calls functions of the program: one such operator may be all of a query's work.",
+);
 const CACHE_READ_SHARE: Threshold = threshold(
     "duplicate_cache_read_share",
     0.3,
@@ -50,14 +55,21 @@ pub static DUPLICATE_SUBTREE: Detector = Detector {
         name: KIND,
         what: "A query computes the same intermediate result several times.",
     }],
-    thresholds: &[MIN_OPERATORS, CACHE_READ_SHARE, CACHE_LEAST_SHARE, CACHE_ROW_US, COLUMNAR_GAIN],
+    thresholds: &[
+        MIN_OPERATORS,
+        MIN_WITH_CODE,
+        CACHE_READ_SHARE,
+        CACHE_LEAST_SHARE,
+        CACHE_ROW_US,
+        COLUMNAR_GAIN,
+    ],
     checks: &[Check::Sql(check), Check::App(check_plans)],
     what: "Two or more parts of one query's final plan read the same data and do the same with it, and all of them \
 ran. Parts are compared by a fingerprint of operators, arguments and literals without the ids that Spark gives \
 attributes and expressions; wrappers such as code generation and query stages are looked through. What Spark \
 itself reused (`ReusedExchange`, reused subqueries, cached data) ran once and is not reported, nor is what Spark repeats \
 on purpose to make a Bloom filter for a join.",
-    rule: "Subtrees of at least `duplicate_min_operators` operators with equal fingerprints, every text in them whole \
+    rule: "Subtrees of at least `duplicate_min_operators` operators (`duplicate_min_operators_with_code` where functions of the program are called) with equal fingerprints, every text in them whole \
 (not cut by Spark), every leaf naming what it reads, no random expressions, equal measured row counts, and tasks \
 of their own. The largest repeated subtree counts; repeats inside it do not count again.",
     why: "Spark reuses an exchange only when the plans below are equal after canonicalisation. Other columns, another \
@@ -132,9 +144,10 @@ fn groups(context: &Context<'_>, view: &SqlView<'_>, prints: &[Fingerprint]) -> 
     let mut by_hash: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
     for (node, print) in prints.iter().enumerate() {
         let it = &view.nodes[node];
+        let least = if print.calls_foreign_code { &MIN_WITH_CODE } else { &MIN_OPERATORS };
         let counts = print.is_whole
             && print.is_anchored
-            && f64::from(print.operators) >= context.get(&MIN_OPERATORS)
+            && f64::from(print.operators) >= context.get(least)
             && print.is_costly
             && !it.in_cached_plan
             && !is_transparent(&it.name);

@@ -10,7 +10,7 @@ use emberscope_model::intervals::union_ms;
 
 const KIND: &str = "hugePlan";
 
-const MIN_NODES: Threshold = threshold("huge_plan_min_nodes", 400.0, "Operators from which a plan is huge.");
+const MIN_NODES: Threshold = threshold("huge_plan_min_nodes", 200.0, "Operators from which a plan is huge.");
 const MIN_TEXT_BYTES: Threshold = threshold(
     "huge_plan_min_text_bytes",
     1048576.0,

@@ -4,13 +4,15 @@ use super::{TAG, conf, count_text, is_immaterial, ms_text, percent, rounded, sco
 use crate::config::Version;
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
-use crate::finding::{Change, Claim, Confidence, Nature, Worth};
+use crate::finding::{Change, Claim, Confidence, Nature, Severity, Worth};
 use crate::plan::names::{PythonKind, python_kind};
 use crate::plan::price::{self, Part};
 use crate::plan::rows::rows_into;
 use crate::plan::text::{list, split_top, without_ids};
-use crate::plan::time::{FOREIGN_CODE, TimeMethod, operators_time};
+use crate::plan::time::{FOREIGN_CODE, OperatorTime, TimeMethod, operators_time};
 use crate::plan::{SqlView, text};
+use crate::replay::Place;
+use std::collections::{BTreeMap, BTreeSet};
 
 const KIND: &str = "pythonUdf";
 
@@ -32,6 +34,12 @@ const BUILTIN_GAIN: Threshold = threshold(
     "Share of Python's time that a built-in function is taken to save at most.",
 );
 
+const MIN_ARROW_SHARE: Threshold = threshold(
+    "python_min_arrow_share",
+    0.5,
+    "Share of the run time of its stages that a function over Arrow batches must take to be told: a fact to know.",
+);
+
 /// Python functions that are called row by row.
 pub static PYTHON_UDF: Detector = Detector {
     tag: TAG,
@@ -40,12 +48,12 @@ pub static PYTHON_UDF: Detector = Detector {
         name: KIND,
         what: "A Python function is called row by row and takes a good part of its stages' time.",
     }],
-    thresholds: &[MIN_SHARE, MIN_ROWS, ARROW_GAIN, BUILTIN_GAIN, FOREIGN_CODE],
+    thresholds: &[MIN_SHARE, MIN_ARROW_SHARE, MIN_ROWS, ARROW_GAIN, BUILTIN_GAIN, FOREIGN_CODE],
     checks: &[Check::Sql(check)],
     what: "A `BatchEvalPython` operator handed every row, pickled, to a Python worker and back, and its stages spent a good \
-part of their time waiting for that. Functions that already take Arrow batches (pandas UDFs, `mapInPandas`) are not \
-reported: there is nothing to switch.",
-    rule: "At least `python_min_rows` rows go through Python, and it takes at least `python_min_share` of the run time of its stages: by Spark 4's own metric (`time to run Python \
+part of their time waiting for that. Functions that already take Arrow batches (scalar pandas UDFs) are told as a fact (variant `arrow`) where they take \
+most of the time; of whole groups or partitions (`applyInPandas`, `mapInPandas`) nothing is said: there is nothing to switch.",
+    rule: "At least `python_min_rows` rows go through Python, and it takes at least `python_min_share` (a function over Arrow batches `python_min_arrow_share`) of the run time of its stages: by Spark 4's own metric (`time to run Python \
 workers`), before that by what the task threads spent neither on the CPU nor collecting, fetching or writing. CPU time of \
 tasks does not hold Python's.",
     why: "Every row is converted, pickled, sent through a pipe, unpickled, computed by the interpreter, and sent back. The \
@@ -61,71 +69,108 @@ Before Spark 4 Python's time includes other waiting in the same tasks, such as s
 };
 
 fn check(context: &Context<'_>, view: &SqlView<'_>, sink: &mut Sink) {
-    for (node, it) in view.nodes.iter().enumerate() {
-        if python_kind(&it.name) == Some(PythonKind::Pickled) && !it.in_cached_plan {
-            check_node(context, view, node as u32, sink);
+    // A function that a filter and a later step call is evaluated in both.
+    let mut by_functions: BTreeMap<(bool, String), Vec<u32>> = BTreeMap::new();
+    for (node, it) in view.nodes.iter().enumerate().filter(|(_, it)| !it.in_cached_plan) {
+        let kind = python_kind(&it.name);
+        if matches!(kind, Some(PythonKind::Pickled | PythonKind::Arrow)) {
+            let key = (kind == Some(PythonKind::Arrow), functions(&it.detail).join(", "));
+            by_functions.entry(key).or_default().push(node as u32);
         }
+    }
+    for ((is_arrow, functions), nodes) in by_functions {
+        check_functions(context, view, &nodes, (is_arrow, functions), sink);
     }
 }
 
-fn check_node(context: &Context<'_>, view: &SqlView<'_>, node: u32, sink: &mut Sink) {
+fn check_functions(
+    context: &Context<'_>,
+    view: &SqlView<'_>,
+    nodes: &[u32],
+    (is_arrow, functions): (bool, String),
+    sink: &mut Sink,
+) {
+    let node = nodes[0];
     let it = &view.nodes[node as usize];
     let (mut parts, mut python_ms, mut run_ms, mut is_measured) = (Vec::new(), 0.0, 0i64, true);
-    for place in &it.stages.stages {
+    let stages: BTreeSet<Place> =
+        nodes.iter().flat_map(|node| view.nodes[*node as usize].stages.stages.iter().copied()).collect();
+    for place in &stages {
         let Some(digest) = context.digest_of(place.0, place.1) else { continue };
-        let Some(time) = operators_time(context, view, digest).into_iter().find(|time| time.node == node)
-        else {
+        let own: Vec<OperatorTime> = operators_time(context, view, digest)
+            .into_iter()
+            .filter(|time| nodes.contains(&time.node))
+            .collect();
+        if own.is_empty() {
             continue;
-        };
-        python_ms += time.ms;
+        }
+        python_ms += own.iter().map(|time| time.ms).sum::<f64>();
         run_ms += digest.counted.run_ms;
-        is_measured &= time.method == TimeMethod::Measured;
+        is_measured &= own.iter().all(|time| time.method == TimeMethod::Measured);
         let of_attempts = digest.counted.run_ms as f64 / digest.attempt_ms.max(1) as f64;
-        parts.push(Part { place: *place, share: (time.share * of_attempts).clamp(0.0, 0.99) });
+        let share: f64 = own.iter().map(|time| time.share).sum();
+        parts.push(Part { place: *place, share: (share * of_attempts).clamp(0.0, 0.99) });
     }
     let places = price::places(&parts);
     let share = python_ms / run_ms.max(1) as f64;
-    if run_ms == 0 || share < context.get(&MIN_SHARE) || is_immaterial(context, &places) {
+    let least = if is_arrow { &MIN_ARROW_SHARE } else { &MIN_SHARE };
+    if run_ms == 0 || share < context.get(least) || is_immaterial(context, &places) {
         return;
     }
     let rows = it.children.first().and_then(|child| rows_into(view, *child));
     if rows.is_some_and(|rows| (rows as f64) < context.get(&MIN_ROWS)) {
         return;
     }
-    let functions = functions(&it.detail);
-    let name = functions.first().cloned().unwrap_or_else(|| "A Python function".to_owned());
+    let name = match functions.split(", ").next() {
+        Some(first) if !first.is_empty() => first.to_owned(),
+        _ => "A Python function".to_owned(),
+    };
     let conf = conf(context, view);
-    let switch = (conf.version() >= Version(3, 5))
+    let switch = (conf.version() >= Version(3, 5) && !is_arrow)
         .then(|| conf.propose("spark.sql.execution.pythonUDF.arrow.enabled", "true"))
         .flatten();
     let of_rows = rows.map(|rows| format!(" for {} rows", count_text(rows))).unwrap_or_default();
+    let again =
+        if nodes.len() > 1 { format!(", evaluated in {} places", nodes.len()) } else { String::new() };
     let mut claim = Claim::new(
         KIND,
         scope(view, node),
-        format!("{name} in Python takes {} ({}) of its stages{of_rows}", ms_text(python_ms as i64), percent(share)),
+        format!("{name} in Python takes {} ({}) of its stages{of_rows}{again}", ms_text(python_ms as i64), percent(share)),
     )
-    .evidence("functions", functions.join(", "))
+    .evidence("functions", functions.as_str())
+    .evidence("operators", nodes.len())
     .evidence("python_ms", python_ms.round() as i64)
     .evidence("python_share", rounded(share))
     .evidence("is_measured", is_measured)
     .evidence("rows", rows.unwrap_or(0))
     .evidence("sent_bytes", view.total(node, "data sent to Python workers").unwrap_or(0))
     .evidence("returned_bytes", view.total(node, "data returned from Python workers").unwrap_or(0))
-    .advice("Replace the function by built-in ones where they can express it; otherwise hand the rows over in Arrow batches (pandas UDF). Try it on a part of the data first: not every built-in is faster.")
-    .change(Change::code(name.clone(), "built-in functions, or a pandas UDF"))
+    .advice(if is_arrow {
+        "Rows go over in Arrow batches already: what is left is the function itself. Replace it by built-in functions where they can express it, filter before it, and work on whole columns in it, not row by row."
+    } else {
+        "Replace the function by built-in ones where they can express it; otherwise hand the rows over in Arrow batches (pandas UDF). Try it on a part of the data first: not every built-in is faster."
+    })
+    .change(Change::code(name.clone(), if is_arrow { "built-in functions" } else { "built-in functions, or a pandas UDF" }))
     .changes(switch);
     claim.nature = Nature::Code;
-    claim.subject = functions.join(", ");
+    claim.subject = functions;
     claim.confidence = if is_measured { Confidence::Medium } else { Confidence::Low };
     claim.validate = "Run the stage with the function replaced by a constant: what it then takes less is all that can be saved.".to_owned();
     let (arrow, built_in) = (context.get(&ARROW_GAIN), context.get(&BUILTIN_GAIN));
+    claim.stages = places;
+    if is_arrow {
+        // Nothing to switch: whether other code can do the same is not in the log.
+        claim.variant = Some("arrow");
+        claim.severity = Some(Severity::Info);
+        sink.claim(claim);
+        return;
+    }
     claim.worth = Worth::Replay {
         // What Python's time is made of is only known where Spark measured it.
         low: if is_measured { price::without(&parts, arrow.min(built_in)) } else { Vec::new() },
         high: price::without(&parts, built_in.max(arrow)),
     };
     claim.core_ms = Some((price::core_ms(context, &parts) as f64 * context.get(&ARROW_GAIN)) as i64);
-    claim.stages = places;
     sink.claim(claim);
 }
 

@@ -18,7 +18,8 @@ const MIN_ROWS: Threshold = threshold(
 const MIN_WINDOW_ROWS: Threshold = threshold(
     "single_partition_min_window_rows",
     1000.0,
-    "Rows that must meet in one task for a window. Nothing is put together there: what is slow is slow for each row.",
+    "The same for a window, or where the program asked for one partition. Nothing is put together there: what is slow is \
+slow for each row.",
 );
 const MIN_MS: Threshold =
     threshold("single_partition_min_ms", 1000.0, "Time that the one task must take, milliseconds.");
@@ -34,7 +35,7 @@ pub static SINGLE_PARTITION: Detector = Detector {
 `repartition(1)` or `coalesce(1)`, a global sort or aggregate that cannot be done in parts. One core works while all \
 others wait.",
     rule: "An exchange to a single partition, or a `Coalesce 1`, that at least `single_partition_min_rows` rows go through \
-(below a window `single_partition_min_window_rows`), in a stage whose one task takes `single_partition_min_ms` or more where more than one task could run. Partitions that \
+(below a window, or where the program asked for it, `single_partition_min_window_rows`), in a stage whose one task takes `single_partition_min_ms` or more where more than one task could run. Partitions that \
 adaptive execution put together because they are small are not meant: their plan does not ask for one.",
     why: "The stage takes as long as one core needs for everything, it spills what does not fit into one task's memory, and \
 no cluster makes it faster.",
@@ -131,7 +132,7 @@ fn check_stage(
     sink: &mut Sink,
 ) {
     let slots = slots(digest);
-    let least = if cause == Cause::Window { &MIN_WINDOW_ROWS } else { &MIN_ROWS };
+    let least = if cause == Cause::Other { &MIN_ROWS } else { &MIN_WINDOW_ROWS };
     let is_alone = digest.useful == 1 && slots > 1;
     let is_much = rows as f64 >= context.get(least) && digest.longest_ms as f64 >= context.get(&MIN_MS);
     if !is_alone || !is_much || context.is_immaterial(digest.running_ms()) {

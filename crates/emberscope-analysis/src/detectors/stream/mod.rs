@@ -36,7 +36,7 @@ const STATE_BATCHES: Threshold = Threshold {
     tag: "STREAM",
     name: "min_state_batches",
     default: 8.0,
-    doc: "Batches with input from which state that grows evenly, without any watermark, is a fact to know.",
+    doc: "Batches with input from which state that grows evenly, without any watermark, or a watermark that stood still in all of them, is a fact to know.",
 };
 
 const STATE_ROWS_UNBOUNDED: Threshold = Threshold {
@@ -159,7 +159,8 @@ pub static STREAM: Detector = Detector {
            since a third into the run, still grows in the last third, and holds `min_state_bytes` or `min_state_rows`; without \
            any watermark `min_state_batches` and `min_state_rows_unbounded` make it a fact to know. \
            Watermark: unchanged over the last `stuck_batches` batches with input, with rows in the state and the largest \
-           event time moving on.",
+           event time moving on; where event time itself was the same in all batches, at least `min_state_batches`, and state \
+           never shrank, it is a fact to know (variant `eventTime`).",
     why: "A backlog grows until batches fail or data expires at the source. State without a bound ends in memory or \
           checkpoint trouble. Idle time between triggers is by design and is no finding.",
     fix: "Limit what a batch takes, give it cores, bound the state:\n\n```python\n(events.withWatermark(\"ts\", \"10 \
@@ -182,10 +183,15 @@ fn check(ctx: &Context<'_>, sink: &mut Sink) {
         let claims = if (fed.len() as f64) < ctx.get(&MIN_BATCHES) {
             // The first batch starts the code; every one after it counts.
             let few: Vec<&Batch> = all.iter().skip(1).filter(|batch| batch.rows > 0).collect();
-            [short_backlog(ctx, &few), short_overrun(ctx, &all), state_growth(ctx, &fed), None]
+            [short_backlog(ctx, &few), short_overrun(ctx, &all), state_growth(ctx, &fed), frozen(ctx, &fed)]
         } else {
-            [backlog(ctx, &fed), overrun(ctx, warm), state_growth(ctx, &fed), watermark_stuck(ctx, &fed)]
+            let stuck = watermark_stuck(ctx, &fed).or_else(|| frozen(ctx, &fed));
+            [backlog(ctx, &fed), overrun(ctx, warm), state_growth(ctx, &fed), stuck]
         };
+        if fed.len() as f64 >= ctx.get(&SHORT_BATCHES) && !series::has_pauses(&all) {
+            let reason = "batches followed each other without a pause: whether a trigger has an interval is not in the log";
+            sink.not_checked("triggerOverrun", reason, None);
+        }
         for mut claim in claims.into_iter().flatten() {
             claim.title = format!("{}: {}", label(stream), claim.title);
             claim.subject.clone_from(&subject);
@@ -410,6 +416,43 @@ fn watermark_stuck(ctx: &Context<'_>, fed: &[&Batch]) -> Option<Claim> {
         .changes(ctx.conf(None).propose("spark.sql.streaming.multipleWatermarkPolicy", "max"));
     claim.nature = Nature::Data;
     claim.validate = "A watermark that moves in later batches refutes it.".to_owned();
+    Some(claim)
+}
+
+/// Event time that is the same in every batch: the watermark follows it and stands still, and the state that waits
+/// for it stays. That may be right (the days of a calendar), so that it is a fact and no fault.
+fn frozen(ctx: &Context<'_>, fed: &[&Batch]) -> Option<Claim> {
+    let (first, last) = (fed.first()?, fed.last()?);
+    let (watermark, event) = (last.watermark_ms?, last.max_event_ms?);
+    let is_still =
+        |batch: &&Batch| batch.watermark_ms == Some(watermark) && batch.max_event_ms == Some(event);
+    let never_shrank = fed.windows(2).all(|pair| pair[1].state_rows >= pair[0].state_rows);
+    let is_enough = fed.len() as f64 >= ctx.get(&STATE_BATCHES);
+    if !is_enough || !fed.iter().all(is_still) || !never_shrank || last.state_rows == 0 {
+        return None;
+    }
+    let title = format!(
+        "event time was the same in {} with input: the watermark stood still, and {} of state were never freed",
+        count(fed.len(), "batch").replace("batchs", "batches"),
+        count(usize::try_from(last.state_rows).unwrap_or(0), "row"),
+    );
+    let mut claim = base("watermarkStuck", title)
+        .evidence("batches_without_move", fed.len())
+        .evidence("batches", fed.len())
+        .evidence("event_time_moved_ms", 0)
+        .evidence("passed_ms", last.trigger_ms - first.trigger_ms)
+        .evidence("state_rows", last.state_rows)
+        .advice(
+            "Look at the column that the watermark is on: a constant, a default or a date cut to its day never moves it on. Take \
+             the time at which the event happened.",
+        )
+        .change(Change::code("withWatermark", "a column of event time that moves on"));
+    claim.variant = Some("eventTime");
+    claim.nature = Nature::Data;
+    claim.confidence = Confidence::Low;
+    claim.severity = Some(Severity::Info);
+    claim.validate =
+        "Event time that moves on in later batches (the next day, the next file) refutes it.".to_owned();
     Some(claim)
 }
 

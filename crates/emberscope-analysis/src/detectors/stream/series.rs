@@ -70,6 +70,12 @@ pub(super) fn trigger_interval(batches: &[Batch]) -> Option<i64> {
     ((steady / interval).round() * interval - steady).abs().le(&(interval / 10.0)).then_some(interval as i64)
 }
 
+/// Whether any batch started a pause after the one before had ended: else nothing tells that a trigger has an
+/// interval.
+pub(super) fn has_pauses(batches: &[Batch]) -> bool {
+    batches.windows(2).any(|pair| pair[1].trigger_ms - pair[0].trigger_ms - pair[0].took_ms >= PAUSE_MS)
+}
+
 /// How far from the tick of its trigger a batch may start, ms.
 const TICK_MS: i64 = 25;
 /// Intervals that are tried: whole seconds up to a quarter of an hour.

@@ -1,0 +1,173 @@
+//! Ready-made questions. Their statements are read by Spark as they are.
+
+use super::parameters::{Parameter, Parameters};
+use crate::exit::UsageError;
+use std::fmt::Write;
+
+/// A ready-made question.
+#[derive(Debug)]
+pub(super) struct Analysis {
+    pub(super) name: &'static str,
+    /// What it answers.
+    pub(super) title: &'static str,
+    /// The statement for one run.
+    one: &'static str,
+    /// The statement for several runs, where it is another one.
+    many: Option<&'static str>,
+    parameters: &'static [Parameter],
+}
+
+const LIMIT: Parameter = Parameter { name: "limit", default: "20", doc: "rows" };
+
+/// A question of the PerfGazer documentation, verbatim, and the same of several runs.
+macro_rules! seed {
+    ($name:literal, $title:literal) => {
+        Analysis {
+            name: $name,
+            title: $title,
+            one: include_str!(concat!("seed/", $name, ".sql")),
+            many: Some(include_str!(concat!("runs/", $name, ".sql"))),
+            parameters: &[],
+        }
+    };
+}
+
+macro_rules! more {
+    ($name:literal, $title:literal, $parameters:expr) => {
+        Analysis {
+            name: $name,
+            title: $title,
+            one: include_str!(concat!("more/", $name, ".sql")),
+            many: None,
+            parameters: $parameters,
+        }
+    };
+}
+
+/// All of them.
+pub(super) const ANALYSES: &[Analysis] = &[
+    seed!("tasks-with-stage-and-job", "All tasks with their stage and job"),
+    seed!("jobs-by-cpu-usage", "Jobs by executor CPU time"),
+    seed!("jobs-by-io-volumes", "Jobs by input, output and shuffle"),
+    seed!("jobs-with-spill", "Jobs that spilled, to memory or disk"),
+    seed!("joins-with-cpu-and-io", "Joins with CPU time and I/O of their job"),
+    seed!("join-node-metrics", "Metrics of join operators"),
+    seed!("scan-node-metrics", "Metrics of Parquet scans"),
+    seed!("wall-clock-duration-of-jobs", "Jobs by wall-clock duration"),
+    seed!("skew-detection", "Stages whose slowest task is far from the others"),
+    more!("sql-by-core-time", "SQL executions by executor run time", &[LIMIT]),
+    more!("sql-by-lost-work", "SQL executions by work that did not count", &[LIMIT]),
+    more!("sql-by-spill", "SQL executions by spill", &[LIMIT]),
+    more!(
+        "stages-by-skew",
+        "Stage attempts by the slowest task over the median one",
+        &[
+            LIMIT,
+            Parameter { name: "min_seconds", default: "1", doc: "the slowest task runs at least so long" }
+        ]
+    ),
+    more!("executors-by-failures", "Executors by task attempts that failed or were killed", &[LIMIT]),
+    more!(
+        "cost",
+        "Cost of each application and of its user",
+        &[
+            Parameter { name: "limit", default: "100", doc: "rows" },
+            Parameter { name: "core_hour", default: "0.05", doc: "price of a core for an hour" },
+            Parameter {
+                name: "gib_hour",
+                default: "0.0",
+                doc: "price of a GiB of executor memory for an hour"
+            },
+            Parameter { name: "currency", default: "'USD'", doc: "name of the currency" },
+        ]
+    ),
+    more!(
+        "runs-over-time",
+        "Runs of one name in order, and where they became slower or faster",
+        &[
+            Parameter { name: "limit", default: "1000", doc: "rows" },
+            Parameter { name: "name", default: "'%'", doc: "name of the application, as LIKE takes it" },
+            Parameter {
+                name: "factor",
+                default: "1.5",
+                doc: "times the mean of the five runs before that is a change"
+            },
+        ]
+    ),
+    more!("scans", "Scans by bytes and files read", &[LIMIT]),
+    more!("python-time", "Python operators by time and data", &[LIMIT]),
+    more!(
+        "configuration-differences",
+        "Spark settings in which the runs differ",
+        &[Parameter { name: "limit", default: "1000", doc: "rows" }]
+    ),
+];
+
+/// The question of that name.
+pub(super) fn find(name: &str) -> anyhow::Result<&'static Analysis> {
+    ANALYSES.iter().find(|analysis| analysis.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
+        let message = format!("no question is called `{}`", crate::format::plain(name));
+        UsageError::new(message, "`emberscope sql --list` names them").into()
+    })
+}
+
+/// The statement with its parameters' values.
+pub(super) fn statement(
+    analysis: &Analysis,
+    params: &Parameters,
+    has_several_runs: bool,
+) -> anyhow::Result<String> {
+    let text = analysis.many.filter(|_| has_several_runs).unwrap_or(analysis.one);
+    params.apply(text, analysis.parameters)
+}
+
+/// What `--list` prints.
+pub(super) fn list() -> String {
+    let width = ANALYSES.iter().map(|analysis| analysis.name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for analysis in ANALYSES {
+        _ = writeln!(text, "{:width$}  {}", analysis.name, analysis.title);
+        for Parameter { name, default, doc } in analysis.parameters {
+            _ = writeln!(text, "{:width$}    :{name} {doc}, {default} unless given", "");
+        }
+    }
+    text.push_str("\nRun one with `emberscope sql SOURCE... --named NAME [--param limit=50]`; --show prints its statement.\n");
+    text
+}
+
+/// What `--show` prints: statements to paste.
+pub(super) fn show(analysis: &Analysis, params: &Parameters, for_spark: bool) -> anyhow::Result<String> {
+    let ended = |has_several_runs| -> anyhow::Result<String> {
+        Ok(format!("{};\n", statement(analysis, params, has_several_runs)?.trim_end()))
+    };
+    let mut text = format!("-- {}\n", analysis.title);
+    if for_spark {
+        text.push_str("-- Views: emberscope sql --snippets DIR\n");
+    }
+    text.push_str(&ended(false)?);
+    if analysis.many.is_some() {
+        _ = write!(text, "\n-- The same of several runs\n{}", ended(true)?);
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn names_are_different_and_statements_whole() {
+        let names: BTreeSet<&str> = ANALYSES.iter().map(|analysis| analysis.name).collect();
+        assert_eq!(names.len(), ANALYSES.len());
+        let none = Parameters::default();
+        for analysis in ANALYSES {
+            for has_several_runs in [false, true] {
+                let text = statement(analysis, &none, has_several_runs).unwrap();
+                assert!(!text.contains(';') && text.ends_with('\n'), "{}", analysis.name);
+            }
+            assert!(find(&analysis.name.to_uppercase()).is_ok());
+        }
+        assert!(find("nothing").is_err());
+    }
+}

@@ -1,0 +1,12 @@
+SELECT j.jobId,
+       j.jobName,
+       ROUND(SUM(s.readBytes)         / 1048576, 2) AS inputMb,
+       ROUND(SUM(s.writeBytes)        / 1048576, 2) AS outputMb,
+       ROUND(SUM(s.shuffleReadBytes)  / 1048576, 2) AS shuffleReadMb,
+       ROUND(SUM(s.shuffleWriteBytes) / 1048576, 2) AS shuffleWriteMb,
+       ROUND(SUM(s.readBytes + s.writeBytes
+               + s.shuffleReadBytes + s.shuffleWriteBytes) / 1048576, 2) AS totalIoMb
+  FROM job j
+  JOIN stage s ON ARRAY_CONTAINS(j.stages, s.stageId)
+ GROUP BY j.jobId, j.jobName
+ ORDER BY totalIoMb DESC

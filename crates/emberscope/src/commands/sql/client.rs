@@ -1,0 +1,271 @@
+//! The process that answers: found, started, asked.
+
+use crate::cli::Limits as Wanted;
+use crate::exit::{Exit, UsageError};
+use arrow_array::RecordBatch;
+use arrow_ipc::reader::StreamReader;
+use arrow_schema::SchemaRef;
+use emberscope_sql_protocol::{
+    self as protocol, BUILD, Done, Failure, FailureKind, Frame, FrameError, Hello, Limits, PROTOCOL, Request,
+    Table,
+};
+use std::io::{self, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+const NAME: &str = "emberscope-sql";
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AskError {
+    /// The process said so.
+    #[error("{}", .0.message)]
+    Failed(Failure),
+    /// The process is gone.
+    #[error("{NAME} ended while it was answering: {0}")]
+    Gone(String),
+    /// It says what cannot be understood.
+    #[error("{NAME} is not understood: {0}")]
+    NotUnderstood(String),
+}
+
+impl AskError {
+    /// What to do about it.
+    pub(crate) fn hint(&self) -> Option<String> {
+        match self {
+            AskError::Failed(failure) => failure.hint.clone(),
+            AskError::Gone(_) => {
+                Some("the system may have been short of memory; ask for less, or lower --memory".into())
+            }
+            AskError::NotUnderstood(_) => Some(how_to_get_it()),
+        }
+    }
+
+    /// How the program ends with it.
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            AskError::Failed(failure)
+                if matches!(failure.kind, FailureKind::Statement | FailureKind::ReadOnly) =>
+            {
+                Exit::Usage
+            }
+            _ => Exit::Internal,
+        }
+    }
+}
+
+fn how_to_get_it() -> String {
+    format!(
+        "build it with `cargo build --release --manifest-path sql/Cargo.toml` and put it beside emberscope, \
+         or name it in EMBERSCOPE_SQL (this is {BUILD})"
+    )
+}
+
+/// Where the program is: `EMBERSCOPE_SQL`, else beside this one, else on `PATH`.
+pub(crate) fn find() -> anyhow::Result<PathBuf> {
+    if let Some(named) = std::env::var_os("EMBERSCOPE_SQL").filter(|named| !named.is_empty()) {
+        let named = PathBuf::from(named);
+        if !named.is_file() {
+            let message = format!("EMBERSCOPE_SQL names {}, which is no file", named.display());
+            return Err(UsageError::new(message, how_to_get_it()).into());
+        }
+        return Ok(named);
+    }
+    let file = format!("{NAME}{}", std::env::consts::EXE_SUFFIX);
+    let here = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join(&file)));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let on_path = std::env::split_paths(&path).map(|dir| dir.join(&file));
+    let mut places = here.into_iter().chain(on_path);
+    places.find(|place| place.is_file()).ok_or_else(|| {
+        let message = format!("SQL is answered by {NAME}, which is neither beside emberscope nor on PATH");
+        UsageError::new(message, how_to_get_it()).into()
+    })
+}
+
+/// A process that answers. It ends with this value.
+pub(crate) struct Client {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Client {
+    /// Starts `program`.
+    pub(crate) fn start(program: &Path) -> anyhow::Result<Client> {
+        let mut command = Command::new(program);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| {
+            UsageError::new(format!("{}: cannot be started: {error}", program.display()), how_to_get_it())
+        })?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(AskError::Gone("it has no pipes".to_owned()).into());
+        };
+        let mut client = Client { child, input, output: BufReader::new(output) };
+        match protocol::read(&mut client.output) {
+            Ok(Some(Frame::Hello(Hello { protocol: PROTOCOL, .. }))) => Ok(client),
+            Ok(Some(Frame::Hello(hello))) => {
+                let message = format!(
+                    "{} is {} and speaks protocol {}, this is {BUILD} and speaks {PROTOCOL}",
+                    program.display(),
+                    hello.build,
+                    hello.protocol
+                );
+                Err(UsageError::new(message, how_to_get_it()).into())
+            }
+            _ => {
+                let message = format!("{} does not answer as {NAME} does", program.display());
+                Err(UsageError::new(message, how_to_get_it()).into())
+            }
+        }
+    }
+
+    /// Tells which tables there are and what may be spent.
+    pub(crate) fn open(&mut self, tables: Vec<Table>, limits: &Wanted, threads: usize) -> anyhow::Result<()> {
+        let limits = Limits {
+            memory_bytes: limits.memory_bytes,
+            spill_bytes: limits.spill_bytes,
+            timeout_ms: limits.timeout.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+            threads,
+        };
+        self.send(&Request::Open { tables, limits })
+    }
+
+    /// Asks; the answer comes as it is read.
+    pub(crate) fn ask(&mut self, sql: &str, max_rows: Option<u64>) -> anyhow::Result<Answer<'_>> {
+        self.send(&Request::Query { sql: sql.to_owned(), max_rows })?;
+        Ok(Answer { stream: Stream::Waiting(Pieces { client: self, rest: Vec::new(), at: 0, end: None }) })
+    }
+
+    fn send(&mut self, request: &Request) -> anyhow::Result<()> {
+        let mut line = serde_json::to_vec(request)?;
+        line.push(b'\n');
+        let sent = self.input.write_all(&line).and_then(|()| self.input.flush());
+        sent.map_err(|_| self.gone().into())
+    }
+
+    /// What became of the process.
+    fn gone(&mut self) -> AskError {
+        // Its pipe is closed: it is ending if it has not.
+        match self.child.wait() {
+            Ok(status) => AskError::Gone(status.to_string()),
+            Err(error) => AskError::Gone(error.to_string()),
+        }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
+
+/// An answer on its way.
+pub(crate) struct Answer<'c> {
+    stream: Stream<'c>,
+}
+
+enum Stream<'c> {
+    Waiting(Pieces<'c>),
+    Open(Box<StreamReader<Pieces<'c>>>),
+    Broken,
+}
+
+impl<'c> Answer<'c> {
+    /// The columns.
+    pub(crate) fn schema(&mut self) -> anyhow::Result<SchemaRef> {
+        if let Stream::Waiting(mut pieces) = std::mem::replace(&mut self.stream, Stream::Broken) {
+            // A failure comes in place of the stream.
+            pieces.more()?;
+            let reader = StreamReader::try_new(pieces, None).map_err(|error| understood(&error))?;
+            self.stream = Stream::Open(Box::new(reader));
+        }
+        match &self.stream {
+            Stream::Open(reader) => Ok(reader.schema()),
+            _ => Err(AskError::NotUnderstood("no columns".to_owned()).into()),
+        }
+    }
+
+    /// The next rows; `None` after the last.
+    pub(crate) fn next(&mut self) -> anyhow::Result<Option<RecordBatch>> {
+        let Stream::Open(reader) = &mut self.stream else { return Ok(None) };
+        match reader.next() {
+            None => Ok(None),
+            Some(Ok(batch)) => Ok(Some(batch)),
+            Some(Err(error)) => {
+                // The stream broke since a failure came instead of its next piece.
+                if let Some(Err(failure)) = reader.get_mut().end.take() {
+                    return Err(failure.into());
+                }
+                Err(understood(&error).into())
+            }
+        }
+    }
+
+    /// How it ended.
+    pub(crate) fn done(mut self) -> anyhow::Result<Done> {
+        let Stream::Open(reader) = &mut self.stream else {
+            return Err(AskError::NotUnderstood("no end".to_owned()).into());
+        };
+        let pieces = reader.get_mut();
+        while pieces.end.is_none() {
+            pieces.more()?;
+        }
+        match pieces.end.take() {
+            Some(Ok(done)) => Ok(done),
+            Some(Err(failure)) => Err(failure.into()),
+            None => Err(AskError::NotUnderstood("no end".to_owned()).into()),
+        }
+    }
+}
+
+fn understood(error: &impl std::fmt::Display) -> AskError {
+    AskError::NotUnderstood(error.to_string())
+}
+
+/// The pieces of a stream, one after the other.
+struct Pieces<'c> {
+    client: &'c mut Client,
+    rest: Vec<u8>,
+    at: usize,
+    end: Option<Result<Done, AskError>>,
+}
+
+impl Pieces<'_> {
+    /// Waits for the next frame.
+    fn more(&mut self) -> Result<(), AskError> {
+        let failure = match protocol::read(&mut self.client.output) {
+            Ok(Some(Frame::Arrow(bytes))) => {
+                (self.rest, self.at) = (bytes, 0);
+                return Ok(());
+            }
+            Ok(Some(Frame::Done(done))) => {
+                self.end = Some(Ok(done));
+                return Ok(());
+            }
+            Ok(Some(Frame::Failure(failure))) => AskError::Failed(failure),
+            Ok(Some(Frame::Hello(_))) => AskError::NotUnderstood("a second greeting".to_owned()),
+            Ok(None) | Err(FrameError::Pipe(_)) => self.client.gone(),
+            Err(FrameError::Meaning(text)) => AskError::NotUnderstood(text),
+        };
+        Err(failure)
+    }
+}
+
+impl Read for Pieces<'_> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        while self.at == self.rest.len() && self.end.is_none() {
+            if let Err(failure) = self.more() {
+                self.end = Some(Err(failure));
+            }
+        }
+        if let Some(Err(_)) = &self.end {
+            return Err(io::Error::other("the answer was broken off"));
+        }
+        let rest = &self.rest[self.at..];
+        let count = rest.len().min(buf.len());
+        buf[..count].copy_from_slice(&rest[..count]);
+        self.at += count;
+        Ok(count)
+    }
+}

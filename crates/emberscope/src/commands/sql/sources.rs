@@ -1,0 +1,221 @@
+//! Everything that was named, as the files of tables.
+
+use super::logs::{LogTables, Logs};
+use super::reports::{self, Found, RunOfFiles};
+use crate::cli::Reading;
+use crate::exit::Exit;
+use crate::inputs;
+use crate::messages;
+use crate::output::Guard;
+use emberscope_report::Report;
+use emberscope_sql_protocol::{Column, File, Format, Table};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// The column by which runs are told that share application and attempt. It is there only when some do.
+const RUN_ID: &str = "runId";
+
+/// All runs that were named.
+#[derive(Default)]
+pub(super) struct Sources {
+    logs: Vec<LogTables>,
+    reports: Vec<Found>,
+    /// Something that was named gave nothing.
+    is_partial: bool,
+    gaps: Vec<String>,
+}
+
+/// Reads all sources; what is wrong with them is told.
+pub(super) fn find(reading: &Reading, guards: &[Guard]) -> anyhow::Result<Sources> {
+    let mut sources = Sources::default();
+    let logs = Logs::new();
+    for source in &reading.sources {
+        inputs::check_all(guards, std::iter::once(source.as_str()))?;
+        let found = reports::find(Path::new(source));
+        if !found.is_empty() {
+            inputs::check_all(guards, found.iter().map(|found| found.file.path.as_str()))?;
+            sources.reports.extend(found);
+            continue;
+        }
+        let (runs, gaps, is_partial) = inputs::find_runs(reading, guards, source);
+        inputs::check_members(guards, &runs)?;
+        sources.gaps.extend(gaps);
+        sources.is_partial |= is_partial;
+        for run in runs {
+            let tables = logs.tables(&run, reading)?;
+            sources.add_log(reading, tables);
+        }
+    }
+    sources.drop_copies(reading);
+    sources.warn_of_equal_ids();
+    Ok(sources)
+}
+
+impl Sources {
+    fn add_log(&mut self, reading: &Reading, tables: LogTables) {
+        let meta = &tables.meta;
+        if let Some(reason) = &meta.nothing {
+            self.is_partial = true;
+            inputs::tell_without_events(reading, &meta.source, reason);
+            return;
+        }
+        if !meta.gaps.is_empty() {
+            self.gaps.push(format!("{}: {}", meta.source, meta.gaps.join("; ")));
+        }
+        let same = |other: &LogTables| {
+            let other = &other.meta;
+            meta.application_id.is_some()
+                && (&meta.application_id, &meta.attempt_id) == (&other.application_id, &other.attempt_id)
+        };
+        for n in 0..self.logs.len() {
+            let other = &self.logs[n].meta;
+            if !same(&self.logs[n]) {
+                continue;
+            }
+            if meta.content_hash == other.content_hash {
+                note(
+                    reading,
+                    &format!("{} is a copy of {}: the same run, counted once", meta.source, other.source),
+                );
+                return;
+            }
+            // A log that was cut short, and the whole one.
+            if meta.start_time_ms == other.start_time_ms {
+                let (more, fewer) = if meta.events > other.events { (meta, other) } else { (other, meta) };
+                let message =
+                    format!("{} is the same run as {}, with fewer events", fewer.source, more.source);
+                messages::warning(&format!("{message}: it is left out"), None);
+                if meta.events > other.events {
+                    self.logs[n] = tables;
+                }
+                return;
+            }
+        }
+        self.logs.push(tables);
+    }
+
+    /// Leaves out reports of runs that are there already.
+    fn drop_copies(&mut self, reading: &Reading) {
+        let of_logs: BTreeMap<_, _> = self
+            .logs
+            .iter()
+            .map(|log| {
+                ((log.meta.application_id.clone(), log.meta.attempt_id.clone()), log.meta.source.clone())
+            })
+            .collect();
+        let mut seen: BTreeMap<String, String> = BTreeMap::new();
+        let mut left_out: BTreeSet<String> = BTreeSet::new();
+        let mut paths: BTreeSet<String> = BTreeSet::new();
+        self.reports.retain(|found| {
+            // A directory within another, or named twice.
+            if !paths.insert(found.file.path.clone()) {
+                return false;
+            }
+            let Some(run) = &found.run else { return true };
+            if let Some(source) = of_logs.get(&(run.application_id.clone(), run.attempt_id.clone())) {
+                left_out.insert(format!("{}: the reports of {source}, which is read itself", run.dir));
+                return false;
+            }
+            let first = seen.entry(run.content.clone()).or_insert_with(|| run.dir.clone());
+            if *first != run.dir {
+                left_out.insert(format!("{}: a copy of the reports in {first}", run.dir));
+                return false;
+            }
+            true
+        });
+        left_out.iter().for_each(|text| note(reading, &format!("left out {text}")));
+    }
+
+    /// Whether there is anything to ask about.
+    pub(super) fn has_runs(&self) -> bool {
+        !self.logs.is_empty() || !self.reports.is_empty()
+    }
+
+    /// How many runs there are. Files of no manifest are told apart by their directories.
+    pub(super) fn runs(&self) -> usize {
+        let of_file = |found: &Found| match &found.run {
+            Some(run) => run.content.clone(),
+            None => {
+                Path::new(&found.file.path).parent().map(|dir| dir.display().to_string()).unwrap_or_default()
+            }
+        };
+        let reports: BTreeSet<String> = self.reports.iter().map(of_file).collect();
+        self.logs.len() + reports.len()
+    }
+
+    /// How to end if all goes well.
+    pub(super) fn exit(&self, reading: &Reading) -> Exit {
+        if reading.strict && (self.is_partial || !self.gaps.is_empty()) {
+            self.gaps.iter().for_each(|gap| messages::error(&format!("not whole: {gap}"), None));
+            return Exit::Partial;
+        }
+        Exit::Done
+    }
+
+    /// All tables, with the files of all runs.
+    pub(super) fn tables(&self) -> Vec<Table> {
+        let told_apart = self.runs_told_apart();
+        let mut files: BTreeMap<Report, Vec<File>> = BTreeMap::new();
+        for log in &self.logs {
+            let run_id = log.meta.content_hash.map(|hash| format!("{hash:016x}"));
+            let directories = match (told_apart, run_id) {
+                (true, Some(id)) => vec![(RUN_ID.to_owned(), id)],
+                _ => Vec::new(),
+            };
+            for (table, name) in &log.meta.files {
+                let path = log.dir.join(name);
+                let Some(report) = Report::from_name(table) else { continue };
+                let bytes = std::fs::metadata(&path).map_or(0, |meta| meta.len());
+                let path = path.display().to_string();
+                let directories = directories.clone();
+                let file = File { path, bytes, format: Format::Parquet, directories, is_own: true };
+                files.entry(report).or_default().push(file);
+            }
+        }
+        for found in &self.reports {
+            let mut file = found.file.clone();
+            if let (true, Some(run)) = (told_apart, &found.run) {
+                file.directories.push((RUN_ID.to_owned(), run.dir.clone()));
+            }
+            files.entry(found.report).or_default().push(file);
+        }
+        let tables = Report::ALL.iter().map(|report| Table {
+            name: report.name().to_owned(),
+            columns: columns(*report),
+            files: files.remove(report).unwrap_or_default(),
+        });
+        tables.collect()
+    }
+
+    /// Whether some runs share application and attempt, so that they need a further column.
+    fn runs_told_apart(&self) -> bool {
+        let of_logs = self.logs.iter().map(|log| (&log.meta.application_id, &log.meta.attempt_id));
+        let reports: BTreeSet<&RunOfFiles> =
+            self.reports.iter().filter_map(|found| found.run.as_ref()).collect();
+        let of_reports: BTreeSet<_> =
+            reports.iter().map(|run| (&run.application_id, &run.attempt_id, &run.dir)).collect();
+        let mut seen = BTreeSet::new();
+        let all = of_logs.chain(of_reports.iter().map(|(id, attempt, _)| (*id, *attempt)));
+        all.filter(|(id, _)| id.is_some()).any(|run| !seen.insert(run))
+    }
+
+    /// Warns of runs that joins on the application would mix.
+    fn warn_of_equal_ids(&self) {
+        if self.runs_told_apart() {
+            let hint = format!("join on {RUN_ID} too, a column that all tables have now");
+            messages::warning("several runs have the same application id and attempt", Some(&hint));
+        }
+    }
+}
+
+/// The columns of a table as the protocol says them.
+pub(super) fn columns(report: Report) -> Vec<Column> {
+    let columns = report.columns().iter();
+    columns.map(|def| Column { name: def.name.to_owned(), ty: def.ty.sql().to_owned() }).collect()
+}
+
+fn note(reading: &Reading, text: &str) {
+    if !reading.quiet {
+        messages::note(text, None);
+    }
+}

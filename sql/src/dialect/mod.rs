@@ -1,0 +1,60 @@
+//! Spark's dialect: a statement as Spark reads it becomes one that DataFusion plans to Spark's results.
+//!
+//! The tree of the statement is changed, never its text, so that errors keep their places.
+
+pub(crate) mod lateral;
+mod names;
+mod rewrite;
+
+use crate::failure::Problem;
+use datafusion::sql::sqlparser::ast::{Statement, VisitMut};
+use datafusion::sql::sqlparser::dialect::SparkSqlDialect;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::Token;
+
+/// Nesting of expressions at most.
+const MAX_DEPTH: usize = 120;
+
+/// The one statement of `sql`, made ready for planning. `known` are names of tables and columns, as they are
+/// spelled.
+pub(crate) fn parse(sql: &str, known: &[String]) -> Result<Statement, Problem> {
+    let dialect = SparkSqlDialect;
+    let mut parser = Parser::new(&dialect).with_recursion_limit(MAX_DEPTH).try_with_sql(sql)?;
+    while parser.consume_token(&Token::SemiColon) {}
+    if parser.peek_token().token == Token::EOF {
+        return Err(Problem::statement("there is no statement", Some("write SELECT ... FROM ...")));
+    }
+    let mut statement = parser.parse_statement()?;
+    while parser.consume_token(&Token::SemiColon) {}
+    let next = parser.peek_token();
+    if next.token != Token::EOF {
+        let message = format!("`{}` is not expected here", next.token);
+        let problem = Problem::statement(message, Some("one statement at a time"));
+        return Err(problem.at(next.span.start.line, next.span.start.column));
+    }
+    if !matches!(statement, Statement::Query(_) | Statement::Explain { .. }) {
+        return Err(Problem::read_only());
+    }
+    let relations = names::Relations::of(&statement);
+    names::spell(&mut statement, known);
+    rewrite::titles(&mut statement, &relations);
+    let mut rewriter = rewrite::Rewriter::default();
+    _ = VisitMut::visit(&mut statement, &mut rewriter);
+    match rewriter.problem {
+        Some(problem) => Err(problem),
+        None => Ok(statement),
+    }
+}
+
+impl From<ParserError> for Problem {
+    fn from(error: ParserError) -> Self {
+        match error {
+            ParserError::TokenizerError(text) | ParserError::ParserError(text) => {
+                Problem::statement(text, None::<&str>).place_from_text()
+            }
+            ParserError::RecursionLimitExceeded => {
+                Problem::statement("it is nested too deeply", None::<&str>)
+            }
+        }
+    }
+}
