@@ -16,6 +16,9 @@ Spark's status store replays them. One file per application attempt,
     server        version of the server
     log           path of the log, relative to the fixtures or the corpus
 
+Beside them, for a few logs, `requests/<name>.json.zst`: status, type and body of requests with all
+parameters, faulty ones included, by path and query below the application.
+
 Left out: log URLs and whatever depends on when or where the server ran. Retention limits are
 raised, since a default server forgets early jobs and tasks.
 Needs the virtual environments of `fixtures/make.py`, Java 17 and the `zstd` command.
@@ -285,6 +288,60 @@ def record(base: str, app: dict[str, Any], attempt: dict[str, Any]) -> dict[str,
     }
 
 
+# Logs whose requests are recorded one by one, and what is asked of each.
+ASKED = ("executor-loss-4.3.0", "failures-4.3.0", "speculation-4.3.0", "cache-4.3.0", "sql-aqe-4.3.0",
+         "nested-sql-4.3.0", "streaming-4.3.0", "resource-profiles-4.3.0")
+REQUESTS = (
+    "", "environment", "jobs", "jobs?status=succeeded", "jobs?status=failed&status=running", "jobs?status=wrong",
+    "jobs/0", "jobs/1", "jobs/99999", "jobs/none", "executors", "allexecutors", "storage/rdd", "storage/rdd/31",
+    "storage/rdd/99999", "executors/driver/threads", "allmiscellaneousprocess",
+    "stages", "stages?status=complete", "stages?status=failed&status=skipped", "stages?status=wrong",
+    "stages?details=true", "stages?withSummaries=true", "stages?withSummaries=true&quantiles=0.1,0.9",
+    "stages?details=true&taskStatus=failed", "stages/0", "stages/0?details=false", "stages/0?taskStatus=success",
+    "stages/0?withSummaries=true&quantiles=0.5", "stages/99999", "stages/none", "stages/0/0", "stages/1/0",
+    "stages/0/0?details=false", "stages/0/0?withSummaries=true", "stages/0/7", "stages/99999/0",
+    "stages/0/0/taskSummary", "stages/0/0/taskSummary?quantiles=0.01,0.5,0.99", "stages/0/0/taskSummary?quantiles=x",
+    "stages/0/0/taskSummary?quantiles=0.5,,", "stages/99999/0/taskSummary", "stages/0/7/taskSummary",
+    "stages/0/0/taskList", "stages/0/0/taskList?offset=1&length=3", "stages/0/0/taskList?length=2&sortBy=runtime",
+    "stages/0/0/taskList?length=3&sortBy=-runtime", "stages/0/0/taskList?length=3&sortBy=decreasing_runtime",
+    "stages/0/0/taskList?sortBy=wrong", "stages/0/0/taskList?length=x", "stages/0/0/taskList?status=success",
+    "stages/0/0/taskList?status=failed", "stages/0/0/taskList?status=wrong", "stages/99999/0/taskList",
+    "stages/0/0/taskList?offset=1000", "sql", "sql?details=false", "sql?details=false&planDescription=true",
+    "sql?offset=1&length=1&details=false", "sql?offset=-1&length=2&details=false", "sql?offset=x", "sql/0", "sql/1",
+    "sql/0?details=false", "sql/1?planDescription=false", "sql/99999", "sql/none", "sqlx", "streaming/statistics",
+    "streaming/receivers",
+)
+LISTINGS = (
+    "version", "applications", "applications?limit=2", "applications?limit=0", "applications?status=completed",
+    "applications?status=running", "applications?status=wrong", "applications?minDate=2026-11-30T06:35:00.000GMT",
+    "applications?maxDate=2026-11-30T06:35:00.000GMT", "applications?minDate=2026-11-30", "applications?maxDate=2026-11-29",
+    "applications?minEndDate=2026-11-30T06:40:00.000GMT", "applications?maxEndDate=2026-11-30T06:35:00.000GMT",
+    "applications?minDate=yesterday", "applications?limit=x", "applications/none", "applications/none/jobs",
+    "applications/none/1", "applications/none/1/jobs",
+)
+
+
+def reply(address: str) -> dict[str, Any]:
+    """Status, type and body of any answer; JSON parsed, a page of HTML only named."""
+    try:
+        with urllib.request.urlopen(address, timeout=300) as answer:
+            status, kind, body = answer.status, answer.headers.get_content_type(), answer.read()
+    except urllib.error.HTTPError as error:
+        status, kind, body = error.code, error.headers.get_content_type(), error.read()
+    if kind == "application/json" and status == 200:
+        return {"status": status, "type": kind, "body": without_class_path(cleaned(json.loads(body)))}
+    return {"status": status, "type": kind, "body": "" if kind == "text/html" else body.decode()}
+
+
+def without_class_path(body: Any) -> Any:
+    """An environment lists hundreds of jars, which say nothing of a run."""
+    return {**body, "classpathEntries": []} if isinstance(body, dict) and "classpathEntries" in body else body
+
+
+def record_requests(root: str) -> dict[str, dict[str, Any]]:
+    return {asked: reply(f"{root}/{asked}" if asked else root) for asked in REQUESTS}
+
+
 def write(answer: dict[str, Any], target: Path) -> int:
     """Compact and packed hard; these are read far more often than written."""
     text = json.dumps(answer, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
@@ -318,7 +375,15 @@ def serve(group: list[Log], venv: Path, version: str, out: Path) -> int:
                         continue
                     answer = cleaned({**record(base, app, attempt), "server": version, "log": log.shown})
                     print(summary(log.name, answer, write(answer, out / f"{log.name}.json.zst")), flush=True)
+                    if log.name in ASKED:
+                        root = f"{base}/applications/{urllib.parse.quote(app['id'])}"
+                        asked = {"server": version, "log": log.shown, "replies": record_requests(root)}
+                        write(asked, out / "requests" / f"{log.name}.json.zst")
                     done.add(log.name)
+            if set(ASKED) <= done:
+                listed = {"server": version, "logs": sorted(log.shown for log in group if log.name in done),
+                          "replies": {asked: reply(f"{base}/{asked}") for asked in LISTINGS}}
+                write(listed, out / "requests" / "listing.json.zst")
     missing = [log for log in group if log.name not in done]
     for log in missing:
         print(f"{log.name:34} not listed by the server")

@@ -1,7 +1,7 @@
 //! Text of a log in a page: never markup, never a script.
 
 /// Text between tags or in a quoted attribute.
-pub(crate) fn text(text: &str) -> String {
+pub fn text(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     for c in text.chars() {
         match c {
@@ -22,7 +22,7 @@ pub(crate) fn text(text: &str) -> String {
 }
 
 /// As [`text`], cut where nobody would read on.
-pub(crate) fn short(long: &str, most: usize) -> String {
+pub fn short(long: &str, most: usize) -> String {
     match long.char_indices().nth(most) {
         Some((at, _)) => text(&long[..at]) + "…",
         None => text(long),
@@ -30,12 +30,12 @@ pub(crate) fn short(long: &str, most: usize) -> String {
 }
 
 /// A name that can be the target of a link: what is not a letter, digit, dot or dash becomes a dash.
-pub(crate) fn id(name: &str) -> String {
+pub fn id(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-') { c } else { '-' }).collect()
 }
 
 /// JSON in a script element: nothing in it ends the element or begins a comment.
-pub(crate) fn json(json: &str) -> String {
+pub fn json(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
         match c {

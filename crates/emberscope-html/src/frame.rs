@@ -5,12 +5,24 @@ use base64::Engine;
 use emberscope_analysis::diagnosis::Diagnosis;
 use sha2::{Digest, Sha256};
 
-const STYLE: &str = include_str!("style.css");
+/// Colours and fonts, for other pages of ours too.
+pub const TOKENS: &str = include_str!("tokens.css");
+const STYLE: &str = concat!(include_str!("tokens.css"), include_str!("style.css"));
 const SCRIPT: &str = include_str!("script.js");
 
 /// The one inline element that the policy allows.
 fn hash(content: &str) -> String {
     format!("'sha256-{}'", base64::engine::general_purpose::STANDARD.encode(Sha256::digest(content)))
+}
+
+/// The page's content security policy: its own style and script by their hashes, and nothing else. A server
+/// that sends the page sends it too.
+pub fn policy() -> String {
+    format!(
+        "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",
+        hash(SCRIPT),
+        hash(STYLE)
+    )
 }
 
 /// The whole document.
@@ -19,11 +31,7 @@ pub(crate) fn document(diagnosis: &Diagnosis, body: &str) -> String {
     let name =
         [&application.name, &application.id].into_iter().flatten().find(|name| !name.trim().is_empty());
     let title = escape::short(name.map_or("Spark run", String::as_str), 120);
-    let policy = format!(
-        "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",
-        hash(SCRIPT),
-        hash(STYLE)
-    );
+    let policy = policy();
     // Only a number that JSON cannot hold could make this fail, and there is none.
     let data = serde_json::to_string(diagnosis).unwrap_or_else(|_| "null".to_owned());
     format!(

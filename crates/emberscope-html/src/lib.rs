@@ -7,7 +7,7 @@
 
 mod bars;
 mod card;
-mod escape;
+pub mod escape;
 mod frame;
 mod histogram;
 mod sections;
@@ -15,6 +15,7 @@ mod timeline;
 
 use emberscope_analysis::diagnosis::Diagnosis;
 use emberscope_analysis::plots::Plots;
+pub use frame::{TOKENS, policy};
 
 /// How far the numbers can be trusted, in words.
 #[derive(Clone, Debug, Default)]
@@ -31,7 +32,26 @@ pub struct TrustWords {
 
 /// The page.
 pub fn page(diagnosis: &Diagnosis, plots: &Plots, trust: &TrustWords) -> String {
-    let mut body = String::new();
+    document(diagnosis, plots, trust, String::new())
+}
+
+/// The page as a server shows it: with a way back to `back`, which is called `name`.
+pub fn page_with_way_back(
+    diagnosis: &Diagnosis,
+    plots: &Plots,
+    trust: &TrustWords,
+    back: &str,
+    name: &str,
+) -> String {
+    let link = format!(
+        "<nav class=\"back\"><a href=\"{}\">← {}</a></nav>\n",
+        escape::text(back),
+        escape::text(name)
+    );
+    document(diagnosis, plots, trust, link)
+}
+
+fn document(diagnosis: &Diagnosis, plots: &Plots, trust: &TrustWords, mut body: String) -> String {
     sections::top(&mut body, diagnosis, plots);
     sections::verdict(&mut body, diagnosis);
     sections::attribution(&mut body, diagnosis);

@@ -1,5 +1,6 @@
 //! Task attempts that did not succeed, grouped by cause.
 
+use crate::redact;
 use emberscope_log::columns::TaskStatus;
 use emberscope_log::event::reason::TaskEndReason;
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,6 +77,50 @@ impl FailuresBuilder {
         groups.sort_by(|a, b| (b.attempts, a.example.task_id).cmp(&(a.attempts, b.example.task_id)));
         groups
     }
+}
+
+/// What Spark's monitoring API shows of an attempt (`TaskFailedReason.toErrorString`; of a killed one only why).
+pub(crate) fn error_text(reason: &TaskEndReason) -> Option<String> {
+    let or_null = |text: &Option<String>| text.clone().unwrap_or_else(|| "null".to_owned());
+    let mut text = match reason.reason.as_str() {
+        "Resubmitted" | "Success" => return None,
+        "TaskKilled" => or_null(&reason.kill_reason),
+        "ExceptionFailure" => match &reason.full_stack_trace {
+            Some(trace) => trace.clone(),
+            None => format!("{}: {}", or_null(&reason.class_name), or_null(&reason.description)),
+        },
+        "FetchFailed" => {
+            let number = |number: Option<i64>| number.unwrap_or(-1);
+            let place = reason.block_manager.as_ref().map_or_else(
+                || "null".to_owned(),
+                |at| {
+                    let port = number(at.port.0);
+                    format!("BlockManagerId({}, {}, {port}, None)", at.executor_id, at.host)
+                },
+            );
+            format!(
+                "FetchFailed({place}, shuffleId={}, mapIndex={}, mapId={}, reduceId={}, message=\n{}\n)",
+                number(reason.shuffle_id.0),
+                number(reason.map_index.0),
+                number(reason.map_id.0),
+                number(reason.reduce_id.0),
+                or_null(&reason.message)
+            )
+        }
+        "ExecutorLostFailure" => {
+            let exit = match reason.exit_caused_by_app {
+                Some(false) => "unrelated to the running tasks",
+                _ => "caused by one of the running tasks",
+            };
+            let why = reason.loss_reason.as_ref().map(|why| format!(" Reason: {why}")).unwrap_or_default();
+            format!("ExecutorLostFailure (executor {} exited {exit}){why}", or_null(&reason.executor_id))
+        }
+        "TaskResultLost" => "TaskResultLost (result lost from block manager)".to_owned(),
+        "TaskCommitDenied" => "TaskCommitDenied (Driver denied task commit)".to_owned(),
+        _ => "UnknownReason".to_owned(),
+    };
+    truncate(&mut text, EXAMPLE_BYTES);
+    Some(redact::text(&text).into_owned())
 }
 
 fn message_of(reason: &TaskEndReason) -> String {

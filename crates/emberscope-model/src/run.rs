@@ -44,6 +44,8 @@ pub struct Run {
     pub storage: Storage,
     /// Failed and killed task attempts, grouped by cause; largest group first.
     pub failures: Vec<FailureGroup>,
+    /// What Spark's monitoring API says of failed and killed task attempts, by task id.
+    pub task_errors: BTreeMap<u64, Arc<str>>,
     /// Executors and nodes that were excluded.
     pub exclusions: Vec<emberscope_log::event::app::Exclusion>,
     /// Which JVM thread ran which task, where the log says so.
@@ -278,6 +280,10 @@ pub struct Executor {
     pub removed_reason: Option<String>,
     /// `Resource Profile Id`.
     pub resource_profile_id: u32,
+    /// Port of its block manager.
+    pub block_manager_port: Option<u32>,
+    /// When its block manager came.
+    pub block_manager_added_ms: Option<i64>,
     /// `Maximum Memory` of its block manager, bytes.
     pub maximum_memory_bytes: Option<i64>,
     /// `Maximum Onheap Memory`, bytes.

@@ -70,6 +70,8 @@ pub struct SqlExecution {
     pub job_tags: BTreeSet<String>,
     /// `jobGroupId`.
     pub job_group_id: Option<String>,
+    /// `queryId` (Spark 4).
+    pub query_id: Option<String>,
     /// Its jobs, sorted.
     pub job_ids: Vec<u32>,
     /// Plan versions in the order of the log: initial, adaptive updates, final.

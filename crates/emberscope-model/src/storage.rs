@@ -19,6 +19,8 @@ pub struct Storage {
     pub cached: BTreeMap<u32, CachedRdd>,
     /// Block updates in the log.
     pub block_updates: u64,
+    /// Memory and disk that broadcasts occupy at the end, bytes, by executor.
+    pub broadcasts: BTreeMap<String, (i64, i64)>,
     /// Blocks held now, by (RDD, partition, executor): memory and disk bytes.
     blocks: FxHashMap<(u32, u32, String), (i64, i64)>,
     /// Copies of every partition held now, by (RDD, partition); 0 = was cached once.
@@ -65,6 +67,21 @@ pub struct CachedRdd {
     pub evictions: u64,
 }
 
+/// A block that an executor holds at the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeldBlock<'a> {
+    /// RDD.
+    pub rdd_id: u32,
+    /// Partition.
+    pub partition: u32,
+    /// Executor.
+    pub executor: &'a str,
+    /// Memory it occupies, bytes.
+    pub memory_bytes: i64,
+    /// Disk it occupies, bytes.
+    pub disk_bytes: i64,
+}
+
 /// Partitions of an RDD after an update.
 struct Partitions {
     held: u32,
@@ -89,7 +106,10 @@ impl Storage {
 
     pub(crate) fn update_block(&mut self, info: &BlockUpdatedInfo) {
         self.block_updates += 1;
-        let Some((rdd_id, partition)) = rdd_block(&info.block_id) else { return };
+        let Some((rdd_id, partition)) = rdd_block(&info.block_id) else {
+            self.update_broadcast(info);
+            return;
+        };
         let key = (rdd_id, partition, info.manager.executor_id.clone());
         let level = info.storage_level;
         let held = (level.use_memory || level.use_disk)
@@ -109,6 +129,17 @@ impl Storage {
         rdd.disk_bytes += disk - disk_before;
         rdd.peak_memory_bytes = rdd.peak_memory_bytes.max(rdd.memory_bytes);
         rdd.peak_disk_bytes = rdd.peak_disk_bytes.max(rdd.disk_bytes);
+    }
+
+    fn update_broadcast(&mut self, info: &BlockUpdatedInfo) {
+        if !info.block_id.starts_with("broadcast_") {
+            return;
+        }
+        let level = info.storage_level;
+        let signed = |size: Option<i64>, is_held: bool| size.unwrap_or(0) * if is_held { 1 } else { -1 };
+        let (memory, disk) = self.broadcasts.entry(info.manager.executor_id.clone()).or_default();
+        *memory = (*memory + signed(info.memory_size.0, level.use_memory)).max(0);
+        *disk = (*disk + signed(info.disk_size.0, level.use_disk)).max(0);
     }
 
     /// Keeps count of the partitions held, of a block that was held before and is held now.
@@ -138,6 +169,23 @@ impl Storage {
         rdd.unpersisted = true;
         rdd.memory_bytes = 0;
         rdd.disk_bytes = 0;
+    }
+
+    /// Blocks held at the end: by RDD, partition and executor, in this order.
+    pub fn blocks(&self) -> Vec<HeldBlock<'_>> {
+        let mut blocks: Vec<HeldBlock<'_>> = self
+            .blocks
+            .iter()
+            .map(|((rdd_id, partition, executor), (memory_bytes, disk_bytes))| HeldBlock {
+                rdd_id: *rdd_id,
+                partition: *partition,
+                executor,
+                memory_bytes: *memory_bytes,
+                disk_bytes: *disk_bytes,
+            })
+            .collect();
+        blocks.sort_unstable_by_key(|block| (block.rdd_id, block.partition, block.executor));
+        blocks
     }
 
     pub(crate) fn finish(&mut self) {

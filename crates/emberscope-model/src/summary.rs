@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// What a run was.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Summary {
     /// Version of this shape.
     pub schema_version: u32,
@@ -56,7 +56,7 @@ pub struct ApplicationSummary {
 }
 
 /// Totals of a run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Totals {
     /// Jobs.
     pub jobs: u64,
@@ -89,7 +89,7 @@ pub struct Totals {
 }
 
 /// Task attempts by outcome: attempts = succeeded + failed + killed + resubmitted + running.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TaskCounts {
     /// Distinct partitions of stages.
     pub partitions: u64,
@@ -110,7 +110,7 @@ pub struct TaskCounts {
 }
 
 /// Sums over task attempts; `None` = not measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Work {
     /// Executor run time.
     pub run_time_ms: Option<i64>,
@@ -143,7 +143,7 @@ pub struct Work {
 }
 
 /// Work that did not count.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Lost {
     /// Run time of attempts that did not count; `None` when none of them measured it.
     pub run_time_ms: Option<i64>,
@@ -154,7 +154,7 @@ pub struct Lost {
 }
 
 /// Executors and core-time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct ExecutorTotals {
     /// Most executors at one time.
     pub peak: u64,

@@ -29,6 +29,8 @@ pub struct SqlPlanEvent {
     pub job_tags: Vec<String>,
     /// `jobGroupId` (Spark 4).
     pub job_group_id: Option<String>,
+    /// `queryId` (Spark 4).
+    pub query_id: Option<String>,
     /// `physicalPlanDescription`, when asked for.
     pub plan_text: Option<Box<str>>,
     /// Length of the (escaped) `physicalPlanDescription` in the log, bytes.
@@ -106,6 +108,7 @@ pub fn read_plan_event(line: &[u8], keep_plan_text: bool) -> Option<SqlPlanEvent
             b"description" => event.description = read_text(cursor)?,
             b"details" => event.details = read_text(cursor)?,
             b"jobGroupId" => event.job_group_id = read_text(cursor)?,
+            b"queryId" => event.query_id = read_text(cursor)?,
             b"physicalPlanDescription" => {
                 if !cursor.take(b"null") {
                     let text = cursor.string()?;
@@ -151,6 +154,7 @@ struct PlanEvent<'a> {
     #[serde(default)]
     job_tags: Option<Vec<String>>,
     job_group_id: Option<String>,
+    query_id: Option<String>,
     #[serde(borrow)]
     physical_plan_description: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -178,6 +182,7 @@ pub fn plan_event_with_serde(line: &[u8], keep_plan_text: bool) -> Result<SqlPla
         modified_configs: event.modified_configs.unwrap_or_default(),
         job_tags: event.job_tags.unwrap_or_default(),
         job_group_id: event.job_group_id,
+        query_id: event.query_id,
         plan_text,
         plan_text_len: text.map_or(0, |text| text.len() as u64 - 2),
         plan,

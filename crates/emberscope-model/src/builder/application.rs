@@ -59,6 +59,8 @@ impl RunBuilder {
         if executor.host.is_none() {
             executor.host = Some(event.id.host.clone());
         }
+        executor.block_manager_port = event.id.port.small_id().or(executor.block_manager_port);
+        executor.block_manager_added_ms = event.timestamp.time_ms().or(executor.block_manager_added_ms);
         executor.maximum_memory_bytes = event.maximum_memory.0.or(executor.maximum_memory_bytes);
         executor.maximum_on_heap_bytes = event.maximum_on_heap_memory.0.or(executor.maximum_on_heap_bytes);
         executor.maximum_off_heap_bytes = event.maximum_off_heap_memory.0.or(executor.maximum_off_heap_bytes);

@@ -56,6 +56,7 @@ impl RunBuilder {
             connect: std::mem::take(&mut self.connect),
             storage: std::mem::take(&mut self.storage),
             failures: std::mem::take(&mut self.failures).finish(),
+            task_errors: std::mem::take(&mut self.task_errors),
             exclusions: std::mem::take(&mut self.exclusions),
             task_threads: std::mem::take(&mut self.task_threads),
             strings: std::mem::take(&mut self.strings),

@@ -16,7 +16,7 @@ mod stages;
 pub use prepare::PreparedBlock;
 
 use crate::blobs::BlobStore;
-use crate::failures::FailuresBuilder;
+use crate::failures::{self, FailuresBuilder};
 use crate::redact;
 use crate::run::{Executor, Job, Run, UnsubmittedStage};
 use crate::sql::SqlExecution;
@@ -29,6 +29,7 @@ use emberscope_log::event::Event;
 use emberscope_log::event::app::{
     ApplicationEnd, ApplicationStart, EnvironmentUpdate, Exclusion, ResourceProfileAdded, TaskThread,
 };
+use emberscope_log::event::reason::TaskEndReason;
 use emberscope_log::event::stream::ConnectEvent;
 use emberscope_log::source::RunSource;
 use emberscope_log::strings::StringTable;
@@ -74,6 +75,7 @@ pub struct RunBuilder {
     connect: Vec<ConnectEvent>,
     storage: Storage,
     failures: FailuresBuilder,
+    task_errors: BTreeMap<u64, Arc<str>>,
     task_threads: Vec<TaskThread>,
     strings: StringTable,
     blobs: BlobStore,
@@ -296,7 +298,19 @@ impl RunBuilder {
             Event::TaskThread(event) => self.task_threads.push(event),
             Event::TaskFailure { task_id, stage_id, stage_attempt, reason, .. } => {
                 self.failures.add(task_id, stage_id, stage_attempt, &reason);
+                self.task_error(task_id, &reason);
             }
+        }
+    }
+
+    /// Keeps what Spark says of a failed attempt; many say the same. An end that takes a success back says
+    /// nothing of the attempt.
+    fn task_error(&mut self, task_id: u64, reason: &TaskEndReason) {
+        let Some(text) = failures::error_text(reason) else { return };
+        let text = self.shared(&text);
+        let known = self.task_errors.entry(task_id).or_insert_with(|| Arc::clone(&text));
+        if text < *known {
+            *known = text;
         }
     }
 

@@ -24,6 +24,7 @@ impl RunBuilder {
         execution.modified_configs = event.modified_configs;
         execution.job_tags = event.job_tags.into_iter().collect();
         execution.job_group_id = event.job_group_id;
+        execution.query_id = event.query_id;
         // The start's plan is the initial one wherever the event stands.
         execution.versions.insert(0, version);
     }

@@ -17,6 +17,7 @@ pub(crate) fn dump(run: &Run) -> String {
     let _ = writeln!(out, "{:#?}", run.executors);
     let _ = writeln!(out, "{:#?}", run.unsubmitted_stages);
     let _ = writeln!(out, "{:#?}\n{:#?}\n{:#?}", run.storage.cached, run.streams, run.failures);
+    let _ = writeln!(out, "{:?}\n{:#?}", run.storage.blocks(), run.task_errors);
     for (id, rdd) in &run.storage.rdds {
         let texts = (run.rdd_name(*id), run.rdd_operator(*id));
         let _ = writeln!(out, "rdd {id} {texts:?} {:?} {}", rdd.parent_ids, rdd.num_partitions);

@@ -20,6 +20,7 @@ Examples:
   emberscope doctor app-20240101-0001.zstd      what fills the log or is missing
   emberscope report app-20240101-0001.zstd --out reports --format parquet
                                                 tables for Spark, DuckDB, pandas
+  emberscope serve logs/                        all of it in a browser
   emberscope sql app-20240101-0001.zstd 'SELECT status, count(*) FROM task GROUP BY 1'
 
 A SOURCE is a log file, a directory (a rolled log, or a tree of logs), a zip
@@ -82,6 +83,9 @@ already, are proposed.")]
     /// Keep every run as tables (NDJSON or Parquet) for Spark SQL, DuckDB, pandas
     #[command(after_help = REPORT_HELP)]
     Report(Box<ReportArgs>),
+    /// Serve runs to browsers and tools: pages, and the API of Spark's History Server
+    #[command(after_help = SERVE_HELP)]
+    Serve(Box<ServeArgs>),
     /// Ask questions in SQL, of one run or a thousand: event logs, directories of reports, or both
     #[command(after_help = SQL_HELP)]
     Sql(Box<SqlArgs>),
@@ -105,6 +109,56 @@ Examples:
         #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
         out: Option<PathBuf>,
     },
+}
+
+const SERVE_HELP: &str = "\
+Examples:
+  emberscope serve /var/log/spark-events        list the runs, open the browser
+  emberscope serve logs --no-browser --port 0   print the address, on any port
+  emberscope serve logs --open &                Spark's API without a token:
+  curl http://127.0.0.1:18480/api/v1/applications
+
+Logs are listed by their first and last bytes, and read when somebody asks for
+them; new and growing ones appear by themselves.
+
+The address that is printed lets one browser in, once. Tools send the token:
+  curl -H \"Authorization: Bearer $EMBERSCOPE_TOKEN\" http://127.0.0.1:18480/...
+  /api/v1                Spark's monitoring API, as Spark 4.3 answers it
+  /api/emberscope/v1     runs, findings, tasks; openapi.json describes it
+  /healthz, /metrics     for probes and Prometheus
+The token is random at each start unless EMBERSCOPE_TOKEN holds one. Secrets of
+configurations are masked, in downloaded logs too. There is no TLS: for other
+machines put a proxy that has it in front.";
+
+#[derive(Debug, Args)]
+pub(super) struct ServeArgs {
+    /// Event logs: files, or directories that hold them
+    #[arg(required = true, value_name = "DIR|FILE", value_hint = ValueHint::AnyPath)]
+    pub(super) sources: Vec<String>,
+    /// Address or name of this machine to listen on
+    #[arg(long, value_name = "HOST", default_value = "127.0.0.1", help_heading = "Listening")]
+    pub(super) host: String,
+    /// Port to listen on; 0 takes any that is free
+    #[arg(long, value_name = "PORT", default_value_t = 18480, help_heading = "Listening")]
+    pub(super) port: u16,
+    /// Name under which others reach this server, as through a proxy; may be repeated
+    #[arg(long, value_name = "NAME", help_heading = "Listening")]
+    pub(super) allow_host: Vec<String>,
+    /// Answer Spark's API without a token, on this machine only
+    #[arg(long, help_heading = "Access")]
+    pub(super) open: bool,
+    /// Leave downloaded logs as they are, secrets included
+    #[arg(long, help_heading = "Access")]
+    pub(super) raw_logs: bool,
+    /// Do not open the browser
+    #[arg(long)]
+    pub(super) no_browser: bool,
+    /// Memory for runs that were read; the ones used longest ago are forgotten
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = super::report::size)]
+    pub(super) memory: u64,
+    /// Threads that read and parse [default: one per core, at most 16]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(super) threads: Option<u16>,
 }
 
 #[derive(Debug, Args)]

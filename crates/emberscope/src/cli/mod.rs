@@ -3,6 +3,7 @@
 mod diagnose;
 mod low;
 mod report;
+mod serve;
 mod sql;
 
 use crate::exit::{Exit, UsageError};
@@ -11,6 +12,7 @@ use clap_complete::Shell;
 pub(crate) use diagnose::{DiagnoseFormat, DiagnoseOptions};
 use emberscope_log::scan::ScanOptions;
 pub(crate) use report::{RecoverOptions, ReportOptions, ReportTarget, usage};
+pub(crate) use serve::ServeOptions;
 pub(crate) use sql::{Limits, Question, RowsFormat, SqlCommand, SqlOptions};
 
 use low::{FormatName, LowArgs, LowCommand, ReadingArgs, ShowArgs};
@@ -31,6 +33,8 @@ pub(crate) enum Command {
     Report(ReportOptions),
     /// Take over what a dead writer left.
     Recover(RecoverOptions),
+    /// Serve runs over HTTP.
+    Serve(Box<ServeOptions>),
     /// Ask questions in SQL.
     Sql(Box<SqlCommand>),
     /// Print a completion script.
@@ -99,6 +103,7 @@ fn mean(args: LowArgs) -> anyhow::Result<Command> {
         LowCommand::Docs { name } => Command::Docs(name),
         LowCommand::Doctor(args) => Command::Doctor(show_options(args)?),
         LowCommand::Report(args) => report::mean(*args)?,
+        LowCommand::Serve(args) => Command::Serve(Box::new(serve::mean(*args))),
         LowCommand::Sql(args) => Command::Sql(Box::new(sql::mean(*args)?)),
         LowCommand::Completions { shell } => Command::Completions(shell),
         LowCommand::Man { out } => Command::Man(out),

@@ -13,7 +13,6 @@ use emberscope_analysis::finding::Severity;
 use emberscope_analysis::plots::plots;
 use emberscope_analysis::reference;
 use emberscope_analysis::thresholds::{ThresholdError, Thresholds};
-use emberscope_html::TrustWords;
 use emberscope_log::block::ParseOptions;
 use emberscope_model::load::load;
 use emberscope_model::run::Run;
@@ -133,9 +132,7 @@ fn shown(format: DiagnoseFormat, run: &Run, diagnosis: &Diagnosis, shape: Shape)
         }
         DiagnoseFormat::Json => as_json(diagnosis)?,
         DiagnoseFormat::Html => {
-            let render::Words { is_good, verdict, read, concerns } =
-                render::Words::of(&diagnosis.trust, &facts);
-            let trust = TrustWords { is_good, verdict: verdict.to_owned(), read, concerns };
+            let trust = render::Words::of(&diagnosis.trust, &facts).into_html();
             emberscope_html::page(diagnosis, &plots(run, diagnosis), &trust)
         }
     })

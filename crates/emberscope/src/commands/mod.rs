@@ -6,6 +6,7 @@ mod docs;
 mod doctor;
 mod man;
 mod report;
+mod serve;
 mod sql;
 mod summary;
 
@@ -21,6 +22,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Doctor(options) => doctor::run(&options),
         Command::Report(options) => report::run(&options),
         Command::Recover(options) => report::recover(&options),
+        Command::Serve(options) => serve::run(*options),
         Command::Sql(command) => sql::run(*command),
         Command::Completions(shell) => completions::run(shell),
         Command::Man(dir) => man::run(dir.as_deref()),

@@ -3,6 +3,7 @@
 use super::page::{Line, Tone, items, labelled};
 use crate::facts::Facts;
 use crate::format::{bytes, count, counted, plain, share, shown};
+use emberscope_html::TrustWords;
 use emberscope_model::trust::{FileStatus, FileTrust, Trust};
 
 const LABEL: &str = "Trust   ";
@@ -38,6 +39,12 @@ impl Words {
             (false, _) => (false, "not whole"),
         };
         Words { is_good, verdict, read: what_was_read(trust), concerns }
+    }
+
+    /// The same for a page.
+    pub(crate) fn into_html(self) -> TrustWords {
+        let Words { is_good, verdict, read, concerns } = self;
+        TrustWords { is_good, verdict: verdict.to_owned(), read, concerns }
     }
 }
 

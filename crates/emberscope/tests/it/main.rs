@@ -11,6 +11,7 @@ mod inputs;
 mod output;
 mod report;
 mod schema;
+mod serve;
 mod sql;
 mod summary;
 mod trust;

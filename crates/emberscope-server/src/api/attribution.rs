@@ -1,0 +1,8 @@
+//! `/runs/{run}/attribution`.
+
+use crate::opened::Opened;
+use emberscope_analysis::attribution::Attribution;
+
+pub(super) fn get(opened: &Opened) -> &Attribution {
+    &opened.diagnosis().attribution
+}

@@ -1,0 +1,77 @@
+//! The OpenAPI document, made from the table of addresses and the types of their answers.
+
+use super::{ENDPOINTS, Endpoint, Param};
+use schemars::SchemaGenerator;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+/// The document.
+pub fn document() -> Value {
+    let mut settings = SchemaSettings::draft2020_12().for_serialize();
+    settings.definitions_path = "/components/schemas".into();
+    settings.meta_schema = None;
+    let mut generator = settings.into_generator();
+    let paths: Map<String, Value> = ENDPOINTS
+        .iter()
+        .map(|endpoint| (endpoint.path.to_owned(), json!({ "get": operation(endpoint, &mut generator) })))
+        .collect();
+    let mut schemas: Map<String, Value> = generator.take_definitions(true);
+    schemas.insert("Failure".to_owned(), failure());
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Emberscope",
+            "version": "1",
+            "description": "What runs of Apache Spark were and where their time went. Spark's own monitoring API is beside it, at /api/v1. `null` = not measured.",
+        },
+        "servers": [{ "url": "/api/emberscope/v1" }],
+        "security": [{ "token": [] }],
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
+        },
+    })
+}
+
+fn operation(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Value {
+    let in_path = endpoint.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    let mut parameters: Vec<Value> = in_path
+        .map(|name| {
+            let kind = if name == "run" { "string" } else { "integer" };
+            json!({ "name": name, "in": "path", "required": true, "schema": { "type": kind } })
+        })
+        .collect();
+    parameters.extend(endpoint.params.iter().map(|Param { name, kind, doc }| {
+        json!({ "name": name, "in": "query", "description": doc, "schema": { "type": kind } })
+    }));
+    let schema = (endpoint.schema)(generator);
+    let failed = json!({
+        "description": "No answer, and why.",
+        "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Failure" } } },
+    });
+    json!({
+        "operationId": endpoint.name,
+        "summary": endpoint.doc,
+        "parameters": parameters,
+        "responses": {
+            "200": { "description": "The answer.", "content": { "application/json": { "schema": schema } } },
+            "default": failed,
+        },
+    })
+}
+
+fn failure() -> Value {
+    let text = json!({ "type": "string" });
+    json!({
+        "type": "object",
+        "required": ["error"],
+        "properties": {
+            "error": {
+                "type": "object",
+                "required": ["code", "message", "hint"],
+                "properties": { "code": text, "message": text, "hint": text },
+            },
+        },
+    })
+}

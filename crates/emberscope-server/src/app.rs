@@ -1,0 +1,94 @@
+//! What all requests share.
+
+use crate::catalog::Catalog;
+use crate::error::ServerError;
+use crate::metrics::Requests;
+use crate::opened::Runs;
+use crate::security::Guard;
+use emberscope_html::TrustWords;
+use emberscope_log::scan::ScanOptions;
+use emberscope_model::run::Run;
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+/// Requests that are worked on at a time; others wait.
+const AT_A_TIME: usize = 64;
+
+/// What to serve and to whom.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Files and directories.
+    pub roots: Vec<String>,
+    /// Address or name of this machine to listen on.
+    pub host: String,
+    /// Port; 0 takes a free one.
+    pub port: u16,
+    /// Whether Spark's API answers without a token, on loopback.
+    pub is_open: bool,
+    /// Names under which the server may be asked, beside numbers and `localhost`.
+    pub allowed_hosts: Vec<String>,
+    /// The token for tools; a random one if none is given.
+    pub token: Option<String>,
+    /// Memory for runs, bytes.
+    pub memory_bytes: u64,
+    /// Whether downloaded logs are as they are, secrets included.
+    pub raw_logs: bool,
+    /// Threads that read a log.
+    pub scan: ScanOptions,
+    /// Words for how far a run's numbers go.
+    pub words: fn(&Run) -> TrustWords,
+}
+
+impl Options {
+    /// Whether only this machine can connect.
+    pub(crate) fn is_loopback(&self) -> bool {
+        let host = self.host.trim_matches(['[', ']']);
+        host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    }
+}
+
+/// What all requests share.
+pub struct App {
+    pub(crate) catalog: Catalog,
+    pub(crate) runs: Runs,
+    pub(crate) guard: Guard,
+    pub(crate) requests: Requests,
+    pub(crate) raw_logs: bool,
+    pub(crate) words: fn(&Run) -> TrustWords,
+    pub(crate) permits: Arc<Semaphore>,
+}
+
+impl fmt::Debug for App {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Without the guard: what is printed may be kept.
+        f.debug_struct("App")
+            .field("catalog", &self.catalog)
+            .field("runs", &self.runs)
+            .finish_non_exhaustive()
+    }
+}
+
+impl App {
+    /// Looks for logs; reads none.
+    ///
+    /// # Errors
+    /// When there is nothing to serve, or it would be served to more people than is safe.
+    pub fn new(options: Options) -> Result<App, ServerError> {
+        if options.is_open && !options.is_loopback() {
+            return Err(ServerError::OpenToNetwork { host: options.host });
+        }
+        let mut hosts = options.allowed_hosts;
+        hosts.push(options.host);
+        Ok(App {
+            catalog: Catalog::open(options.roots, options.scan.threads)?,
+            runs: Runs::new(options.memory_bytes, options.scan),
+            guard: Guard::new(options.token, hosts, options.is_open)?,
+            requests: Requests::default(),
+            raw_logs: options.raw_logs,
+            words: options.words,
+            permits: Arc::new(Semaphore::new(AT_A_TIME)),
+        })
+    }
+}

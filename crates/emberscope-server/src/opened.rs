@@ -1,0 +1,198 @@
+//! Runs that were read: each once, however many ask at a time, and the ones used last kept in memory.
+
+use crate::catalog::{Entry, Stamp, is_inside};
+use crate::spark_rest::Figures;
+use emberscope_analysis::diagnosis::{Diagnosis, Options, diagnose};
+use emberscope_log::block::ParseOptions;
+use emberscope_log::scan::ScanOptions;
+use emberscope_model::load::load;
+use emberscope_model::run::Run;
+use rustc_hash::FxHashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A run that was read, and what was made of it so far.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    /// The run.
+    pub(crate) run: Run,
+    /// Estimate of the memory it takes.
+    pub(crate) bytes: u64,
+    diagnosis: OnceLock<Diagnosis>,
+    figures: OnceLock<Figures>,
+}
+
+impl Opened {
+    fn of(run: Run) -> Opened {
+        let bytes = weight(&run);
+        Opened { run, bytes, diagnosis: OnceLock::new(), figures: OnceLock::new() }
+    }
+
+    /// The diagnosis, made when first asked for.
+    pub(crate) fn diagnosis(&self) -> &Diagnosis {
+        self.diagnosis.get_or_init(|| diagnose(&self.run, &Options::default()))
+    }
+
+    /// What the monitoring API counts of stages, made when first asked for.
+    pub(crate) fn figures(&self) -> &Figures {
+        self.figures.get_or_init(|| Figures::of(&self.run))
+    }
+}
+
+/// Memory of a run, as far as it grows with the log.
+fn weight(run: &Run) -> u64 {
+    let texts: usize = run.strings.texts().iter().map(|text| 2 * text.len() + 48).sum();
+    let parts = run.stages.len() * 2048 + run.jobs.len() * 512 + run.sql_executions.len() * 2048;
+    let small = run.storage.rdds.len() * 96 + run.task_errors.len() * 96 + run.task_threads.len() * 96;
+    (run.task_memory_bytes() + run.blobs.memory_bytes() + texts + parts + small + (1 << 20)) as u64
+}
+
+/// Why a run cannot be opened.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum OpenError {
+    /// A link leads out of what is served by now.
+    #[error("the log is no longer where it was")]
+    Moved,
+    /// There is nothing in it.
+    #[error("no Spark event could be read")]
+    NoEvents,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    run: Mutex<Option<Arc<Opened>>>,
+    last_used: AtomicU64,
+}
+
+/// What is counted for `/metrics`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) runs: usize,
+    pub(crate) bytes: u64,
+    pub(crate) reads: u64,
+    pub(crate) read_time: Duration,
+    pub(crate) evictions: u64,
+}
+
+/// Runs in memory, up to a size.
+#[derive(Debug)]
+pub(crate) struct Runs {
+    limit_bytes: u64,
+    scan: ScanOptions,
+    clock: AtomicU64,
+    state: Mutex<State>,
+    /// Held while a log is read: reading takes all threads there are, so several at a time would only
+    /// take more memory.
+    reading: Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    slots: FxHashMap<(String, Stamp), Arc<Slot>>,
+    sizes: FxHashMap<(String, Stamp), u64>,
+    counts: Counts,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Runs {
+    /// Keeps runs up to `limit_bytes`; the one asked for last stays whatever its size.
+    pub(crate) fn new(limit_bytes: u64, scan: ScanOptions) -> Runs {
+        Runs {
+            limit_bytes,
+            scan,
+            clock: AtomicU64::new(0),
+            state: Mutex::default(),
+            reading: Mutex::default(),
+        }
+    }
+
+    /// The run of a log; read now unless it is in memory. Blocks.
+    ///
+    /// # Errors
+    /// When the log holds no run any more.
+    pub(crate) fn open(&self, entry: &Arc<Entry>) -> Result<Arc<Opened>, OpenError> {
+        let key = (entry.id.clone(), entry.stamp);
+        let slot = Arc::clone(lock(&self.state).slots.entry(key.clone()).or_default());
+        slot.last_used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        // Whoever comes second waits here for the first.
+        let mut run = lock(&slot.run);
+        if let Some(run) = &*run {
+            return Ok(Arc::clone(run));
+        }
+        match self.read(entry) {
+            Ok(opened) => {
+                *run = Some(Arc::clone(&opened));
+                drop(run);
+                self.keep(&key, opened.bytes);
+                Ok(opened)
+            }
+            Err(error) => {
+                drop(run);
+                lock(&self.state).slots.remove(&key);
+                Err(error)
+            }
+        }
+    }
+
+    fn read(&self, entry: &Arc<Entry>) -> Result<Arc<Opened>, OpenError> {
+        let _one_at_a_time = lock(&self.reading);
+        // Also a moment ago it may have been replaced by a link.
+        if !is_inside(&entry.source, &entry.root) {
+            return Err(OpenError::Moved);
+        }
+        let start = Instant::now();
+        let parse = ParseOptions { keep_plan_text: true, without_cursor: false };
+        let run = load(&entry.source, self.scan, parse, &|_| {});
+        let mut state = lock(&self.state);
+        state.counts.reads += 1;
+        state.counts.read_time += start.elapsed();
+        drop(state);
+        if run.trust.events == 0 {
+            return Err(OpenError::NoEvents);
+        }
+        Ok(Arc::new(Opened::of(run)))
+    }
+
+    /// Counts a run in, and forgets others: earlier states of its log first, then those used longest ago.
+    fn keep(&self, key: &(String, Stamp), bytes: u64) {
+        let mut state = lock(&self.state);
+        let earlier: Vec<_> =
+            state.sizes.keys().filter(|known| known.0 == key.0 && known.1 != key.1).cloned().collect();
+        for known in earlier {
+            state.forget(&known);
+        }
+        state.sizes.insert(key.clone(), bytes);
+        while state.sizes.values().sum::<u64>() > self.limit_bytes {
+            let used = |key: &(String, Stamp)| {
+                state.slots.get(key).map_or(0, |slot| slot.last_used.load(Ordering::Relaxed))
+            };
+            let oldest = state.sizes.keys().filter(|known| *known != key).min_by_key(|known| used(known));
+            let Some(oldest) = oldest.cloned() else { break };
+            state.forget(&oldest);
+            state.counts.evictions += 1;
+        }
+    }
+
+    /// The run of a log if it is in memory, in whatever state of the log.
+    pub(crate) fn known(&self, entry: &Entry) -> Option<Arc<Opened>> {
+        let slot = lock(&self.state).slots.get(&(entry.id.clone(), entry.stamp)).cloned()?;
+        // While it is being read, it is not known.
+        slot.run.try_lock().ok()?.clone()
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        let state = lock(&self.state);
+        Counts { runs: state.sizes.len(), bytes: state.sizes.values().sum(), ..state.counts }
+    }
+}
+
+impl State {
+    fn forget(&mut self, key: &(String, Stamp)) {
+        self.slots.remove(key);
+        self.sizes.remove(key);
+    }
+}

@@ -1,0 +1,58 @@
+//! Pages for people: the list of runs, and the report of each.
+
+mod frame;
+mod list;
+mod run;
+
+pub(crate) use frame::message;
+pub(crate) use list::runs;
+pub(crate) use run::run;
+
+use crate::app::App;
+use axum::extract::{Path, Query, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use std::sync::Arc;
+
+const SCRIPT: &str = include_str!("list.js");
+const STYLE: &str = concat!(include_str!("page.css"), include_str!("list.css"));
+
+/// `/enter`: the address printed at the start.
+pub(crate) async fn enter(
+    State(app): State<Arc<App>>,
+    Query(pairs): Query<Vec<(String, String)>>,
+) -> Response {
+    let code = pairs.iter().find(|(key, _)| key == "code").map_or("", |(_, code)| code.as_str());
+    match app.guard.accept(code) {
+        Some(cookie) => {
+            let headers = [(header::SET_COOKIE, cookie), (header::LOCATION, first_page(&app))];
+            (StatusCode::SEE_OTHER, headers).into_response()
+        }
+        None => message(
+            StatusCode::UNAUTHORIZED,
+            "This address lets nobody in any more",
+            "It is good for one visit, and only until the server stops. If this browser came in by it, the \
+             list of runs is at the server's address without the code; else start the server again.",
+        ),
+    }
+}
+
+/// The list; where there is one run only, that run.
+fn first_page(app: &App) -> String {
+    match app.catalog.listing().entries.as_slice() {
+        [only] => format!("/runs/{}", only.id),
+        _ => "/".to_owned(),
+    }
+}
+
+/// `/assets/{name}`: style and script of pages that are not files of their own.
+pub(crate) async fn asset(Path(name): Path<String>) -> Response {
+    match name.as_str() {
+        "page.css" => {
+            let style = format!("{}{STYLE}", emberscope_html::TOKENS);
+            ([(header::CONTENT_TYPE, "text/css; charset=utf-8")], style).into_response()
+        }
+        "list.js" => ([(header::CONTENT_TYPE, "text/javascript; charset=utf-8")], SCRIPT).into_response(),
+        _ => StatusCode::NOT_FOUND.into_response(),
+    }
+}

@@ -1,0 +1,14 @@
+//! The server, asked in this process, without sockets.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "tests fail by panicking and tell what they compared"
+)]
+
+mod base;
+mod differences;
+mod guard;
+mod openapi;
+mod own_api;
+mod referee;

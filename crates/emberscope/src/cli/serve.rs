@@ -1,0 +1,45 @@
+//! What the arguments of `serve` mean.
+
+use super::low::ServeArgs;
+use crate::facts::Facts;
+use crate::render::Words;
+use emberscope_html::TrustWords;
+use emberscope_log::scan::ScanOptions;
+use emberscope_model::run::Run;
+use emberscope_server::Options;
+
+/// What `serve` needs to know.
+#[derive(Debug)]
+pub(crate) struct ServeOptions {
+    /// What to serve and to whom.
+    pub(crate) server: Options,
+    /// Whether to open the browser where there is one.
+    pub(crate) browser: bool,
+}
+
+/// Where a token for tools may be.
+const TOKEN: &str = "EMBERSCOPE_TOKEN";
+
+pub(super) fn mean(args: ServeArgs) -> ServeOptions {
+    let mut scan = ScanOptions::default();
+    if let Some(threads) = args.threads {
+        scan.threads = usize::from(threads);
+    }
+    let server = Options {
+        roots: args.sources,
+        host: args.host,
+        port: args.port,
+        is_open: args.open,
+        allowed_hosts: args.allow_host,
+        token: std::env::var(TOKEN).ok(),
+        memory_bytes: args.memory,
+        raw_logs: args.raw_logs,
+        scan,
+        words,
+    };
+    ServeOptions { server, browser: !args.no_browser }
+}
+
+fn words(run: &Run) -> TrustWords {
+    Words::of(&run.trust, &Facts::of(run)).into_html()
+}
