@@ -1,0 +1,5 @@
+//! Recordings of which everything is known, and bytes of which nothing is.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod truth;
