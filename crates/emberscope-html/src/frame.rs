@@ -9,7 +9,7 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// The one inline element that the policy allows.
-fn hash(content: &str) -> String {
+pub(crate) fn hash(content: &str) -> String {
     format!("'sha256-{}'", base64::engine::general_purpose::STANDARD.encode(Sha256::digest(content)))
 }
 

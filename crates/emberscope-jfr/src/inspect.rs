@@ -124,6 +124,15 @@ pub fn threads(recordings: &[Recording], selection: &Selection) -> Result<Vec<Th
         .collect())
 }
 
+/// When the earliest chunk starts, epoch nanoseconds.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn start_ns(recordings: &[Recording]) -> Result<Option<i64>, FoldError> {
+    let plans = plan(recordings, &Selection::default())?;
+    Ok(plans.iter().flat_map(|plan| &plan.chunks).map(|chunk| chunk.header.start_ns).min())
+}
+
 fn for_each_chunk(
     plan: &Plan<'_>,
     notes: &mut Notes,

@@ -1,6 +1,5 @@
 //! Which samples count.
 
-use crate::constants::ThreadName;
 use crate::tasks::TaskQuery;
 
 /// What a flame graph is about. What is empty or `None` does not matter.
@@ -35,11 +34,12 @@ impl ThreadPattern {
         text.parse().map_or_else(|_| ThreadPattern::Name(text.to_owned()), ThreadPattern::Id)
     }
 
-    pub(crate) fn matches(&self, thread: &ThreadName) -> bool {
+    /// Whether a thread is meant, by its `javaThreadId` and name.
+    pub fn matches(&self, java_id: u64, name: &str) -> bool {
         match self {
-            ThreadPattern::Id(id) => thread.java_id == *id,
-            ThreadPattern::Name(pattern) if pattern.contains('*') => matches_glob(pattern, &thread.name),
-            ThreadPattern::Name(part) => thread.name.contains(part.as_str()),
+            ThreadPattern::Id(id) => java_id == *id,
+            ThreadPattern::Name(pattern) if pattern.contains('*') => matches_glob(pattern, name),
+            ThreadPattern::Name(part) => name.contains(part.as_str()),
         }
     }
 }
@@ -131,8 +131,6 @@ mod tests {
 
     #[test]
     fn patterns_of_threads() {
-        let thread = |id, name: &str| ThreadName { java_id: id, os_id: 1, name: name.to_owned() };
-        let worker = thread(38, "Executor task launch worker-3");
         for (pattern, is_match) in [
             ("38", true),
             ("3", false),
@@ -143,7 +141,11 @@ mod tests {
             ("task*", false),
             ("*4", false),
         ] {
-            assert_eq!(ThreadPattern::parse(pattern).matches(&worker), is_match, "{pattern}");
+            assert_eq!(
+                ThreadPattern::parse(pattern).matches(38, "Executor task launch worker-3"),
+                is_match,
+                "{pattern}"
+            );
         }
     }
 

@@ -34,7 +34,8 @@ impl<'i> Window<'i> {
 
     #[cold]
     fn fill(&mut self, offset: u64, wanted: usize) -> io::Result<&[u8]> {
-        let length = wanted.max(WINDOW_BYTES);
+        let rest = self.input.len().map_or(u64::MAX, |length| length.saturating_sub(offset));
+        let length = wanted.max(WINDOW_BYTES).min(usize::try_from(rest).unwrap_or(usize::MAX));
         self.start = offset;
         self.bytes.resize(length, 0);
         let mut filled = 0;
@@ -49,10 +50,6 @@ impl<'i> Window<'i> {
             }
         }
         self.bytes.truncate(filled);
-        if filled < WINDOW_BYTES {
-            // The last bytes of an input: no need to keep room for more.
-            self.bytes.shrink_to(WINDOW_BYTES.min(filled.max(4096)));
-        }
         Ok(&self.bytes)
     }
 }

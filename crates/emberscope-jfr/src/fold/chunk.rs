@@ -126,7 +126,8 @@ impl<'f, 'r> ChunkFolder<'f, 'r> {
         let pattern = self.file.request.selection.thread.as_ref();
         let runs_tasks =
             self.file.windows.as_ref().is_none_or(|windows| windows.contains_key(&thread.java_id));
-        let is_selected = runs_tasks && pattern.is_none_or(|pattern| pattern.matches(&thread));
+        let is_selected =
+            runs_tasks && pattern.is_none_or(|pattern| pattern.matches(thread.java_id, &thread.name));
         let position =
             if is_selected { self.file.thread(thread.java_id, thread.os_id, &thread.name) } else { 0 };
         let view = ThreadView { is_selected, java_id: thread.java_id, position };

@@ -1,6 +1,7 @@
 //! The command line: what was typed ([`low`]) and what it means ([`Command`]).
 
 mod diagnose;
+mod flame;
 mod low;
 mod report;
 
@@ -9,6 +10,7 @@ use clap::{CommandFactory, Parser};
 use clap_complete::Shell;
 pub(crate) use diagnose::{DiagnoseFormat, DiagnoseOptions};
 use emberscope_log::scan::ScanOptions;
+pub(crate) use flame::{FlameFormat, FlameOptions, Moment, Wanted};
 pub(crate) use report::{RecoverOptions, ReportOptions, ReportTarget, usage};
 
 use low::{FormatName, LowArgs, LowCommand, ReadingArgs, ShowArgs};
@@ -25,6 +27,8 @@ pub(crate) enum Command {
     Docs(Option<String>),
     /// Tell what fills logs.
     Doctor(ShowOptions),
+    /// Fold recordings into a flame graph.
+    Flame(Box<FlameOptions>),
     /// Keep runs as tables.
     Report(ReportOptions),
     /// Take over what a dead writer left.
@@ -94,6 +98,7 @@ fn mean(args: LowArgs) -> anyhow::Result<Command> {
         LowCommand::Diagnose(args) => Command::Diagnose(Box::new(diagnose::mean(*args)?)),
         LowCommand::Docs { name } => Command::Docs(name),
         LowCommand::Doctor(args) => Command::Doctor(show_options(args)?),
+        LowCommand::Flame(args) => Command::Flame(Box::new(flame::mean(*args)?)),
         LowCommand::Report(args) => report::mean(*args)?,
         LowCommand::Completions { shell } => Command::Completions(shell),
         LowCommand::Man { out } => Command::Man(out),
