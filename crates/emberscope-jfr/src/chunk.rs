@@ -167,8 +167,7 @@ impl Chunk {
     }
 
     fn without_pools(place: &ChunkPlace, metadata: u64, window: &mut Window<'_>) -> Result<Chunk, Failure> {
-        let types =
-            read_record(place.start + metadata, place, window, METADATA, |cursor| Types::parse(cursor))??;
+        let types = read_record(place.start + metadata, place, window, METADATA, Types::parse)??;
         Ok(Chunk {
             header: place.header,
             layouts: Layouts::compile(&types),

@@ -51,7 +51,7 @@ fn counts_are_those_of_the_jdk() {
         assert_eq!(inventory.load.len() as u64, counts(name)["jdk.CPULoad"]);
         assert!(inventory.load.iter().all(|load| (0.0..=1.0).contains(&load.machine)));
         assert_eq!(inventory.pauses.len() as u64, counts(name)["jdk.GarbageCollection"]);
-        assert_eq!(inventory.debug_non_safepoints[name], false);
+        assert!(!inventory.debug_non_safepoints[name]);
     }
 }
 

@@ -14,6 +14,7 @@ use emberscope_jfr::view::{View, ViewLimits};
 use emberscope_log::input::Memory;
 use proptest::prelude::*;
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 
 pub(crate) fn opened(name: &str, bytes: &[u8]) -> Vec<Recording> {
@@ -45,6 +46,28 @@ fn integers_of_both_lengths_tell_the_same() {
         lines.sort();
         assert_eq!(lines, expected);
         assert_eq!((profile.events, profile.notes.len()), (6, 0));
+    }
+}
+
+/// What fuzzing reached stays reached, and it starts from whole recordings; `EMBERSCOPE_UPDATE=1` writes
+/// those anew.
+#[test]
+fn the_corpus_of_the_fuzzer_is_replayed() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/jfr");
+    for (name, compressed) in [("whole", true), ("whole-fixed", false)] {
+        let wanted = recording(compressed);
+        if std::env::var_os("EMBERSCOPE_UPDATE").is_some() {
+            std::fs::write(corpus.join(name), &wanted).unwrap();
+        }
+        assert!(std::fs::read(corpus.join(name)).is_ok_and(|bytes| bytes == wanted), "{name} is stale");
+    }
+    for entry in std::fs::read_dir(&corpus).unwrap() {
+        let recordings = opened("x", &std::fs::read(entry.unwrap().path()).unwrap());
+        for event in FlameEvent::ALL {
+            let profile = fold(&recordings, &Request::all(*event), &TaskTable::default()).unwrap();
+            assert!(is_exact(&profile, ViewLimits::NONE));
+        }
+        inspect(&recordings, &Selection::default()).unwrap();
     }
 }
 

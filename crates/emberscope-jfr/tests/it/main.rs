@@ -1,6 +1,7 @@
 //! Recordings of which everything is known, and bytes of which nothing is.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::print_stderr, reason = "what could not be checked is said")]
 
 mod fixtures;
 mod laws;
