@@ -190,10 +190,11 @@
     const isDark = getComputedStyle(document.documentElement).colorScheme === 'dark';
     document.documentElement.dataset.theme = isDark ? 'light' : 'dark';
     readColours();
+    heat();
     legend();
     draw();
   });
-  matchMedia('(prefers-color-scheme: light)').addEventListener('change', () => { readColours(); legend(); draw(); });
+  matchMedia('(prefers-color-scheme: light)').addEventListener('change', () => { readColours(); heat(); legend(); draw(); });
   new ResizeObserver(draw).observe(byId('stage'));
 
   const legend = () => {
@@ -217,6 +218,41 @@
     else if (jvms.length) parts.push(`${jvms.length} executors`);
     if (graph.left_out.weight > 0) parts.push(`${share(graph.left_out.weight / sum)} left out as [other]`);
     byId('facts').textContent = parts.join(' · ');
+  };
+  const HEAT_ROWS = 12;
+  const heat = () => {
+    const place = byId('heat');
+    if (!graph.heat || graph.heat.rows.length === 0) { place.hidden = true; return; }
+    const { rows, start_ms: start, slice_ms: slice } = graph.heat;
+    let slices = 0, most = 1;
+    for (const row of rows) row.weights.forEach((weight, n) => { most = Math.max(most, weight); if (weight > 0) slices = Math.max(slices, n + 1); });
+    // The busiest executors, where there are more than fit.
+    const sumOf = row => row.weights.reduce((a, b) => a + b, 0);
+    const shown = rows.length <= HEAT_ROWS ? rows : [...rows].sort((a, b) => sumOf(b) - sumOf(a)).slice(0, HEAT_ROWS);
+    const parts = [];
+    for (const row of shown) {
+      const name = document.createElement('span'), strip = document.createElement('canvas');
+      name.textContent = row.executor;
+      strip.width = slices;
+      strip.height = 1;
+      const brush = strip.getContext('2d');
+      for (let n = 0; n < slices; n++) {
+        brush.fillStyle = mix(colours.panel, colours.ember, Math.sqrt(row.weights[n] / most));
+        brush.fillRect(n, 0, 1, 1);
+      }
+      strip.addEventListener('mousemove', event => {
+        const n = Math.min(slices - 1, Math.floor(event.offsetX / strip.clientWidth * slices));
+        strip.title = `${new Date(start + n * slice).toISOString().slice(11, 23)} UTC: ${amount(row.weights[n])}`;
+      });
+      parts.push(name, strip);
+    }
+    const axis = document.createElement('p');
+    for (const text of ['0 s', rows.length > shown.length ? `the busiest ${shown.length} of ${rows.length} executors` : '', `${(slices * slice / 1000).toFixed(1)} s`]) {
+      const mark = document.createElement('span');
+      mark.textContent = text;
+      axis.append(mark);
+    }
+    place.replaceChildren(...parts, axis);
   };
   const hottest = () => {
     const sums = new Map(), active = new Uint32Array(names.length), open = [];
@@ -246,6 +282,7 @@
   };
   readColours();
   facts();
+  heat();
   legend();
   hottest();
   draw();

@@ -36,6 +36,7 @@ const BODY_TOP: &str = "<header class=\"top\"><i class=\"dot\" aria-hidden=\"tru
 
 const BODY: &str = "<button id=\"theme\" type=\"button\">light or dark</button></header>
 <p id=\"facts\" class=\"facts\"></p>
+<div id=\"heat\" class=\"heat\" role=\"img\" aria-label=\"weight over time, a row for each executor\"></div>
 <div class=\"bar\" role=\"search\">
 <input id=\"search\" type=\"search\" placeholder=\"search frames\" aria-label=\"search frames, a regular expression\" spellcheck=\"false\" autocomplete=\"off\">
 <span id=\"found\" class=\"mute\" role=\"status\"></span>

@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn slots_fit_their_mask() {
-        assert!(SLOTS <= 64);
+        const { assert!(SLOTS <= 64) };
         assert!(Slot::ALL.iter().enumerate().all(|(at, slot)| *slot as usize == at));
     }
 

@@ -17,6 +17,7 @@ pub mod flame_event;
 pub mod fold;
 pub mod frames;
 mod header;
+pub mod heat;
 pub mod hot;
 mod index;
 pub mod inspect;

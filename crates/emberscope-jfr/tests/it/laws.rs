@@ -4,6 +4,7 @@ use crate::made::{Made, recording};
 use emberscope_jfr::export::folded;
 use emberscope_jfr::flame_event::FlameEvent;
 use emberscope_jfr::fold::{Profile, Request, fold};
+use emberscope_jfr::heat::heat;
 use emberscope_jfr::inspect::{inspect, threads};
 use emberscope_jfr::notes::NoteKind;
 use emberscope_jfr::open::{Recording, open_input};
@@ -200,6 +201,9 @@ fn the_number_of_threads_shows_in_nothing() {
             let profile = fold(&recordings, &request, &TaskTable::default()).unwrap();
             assert!(is_exact(&profile, ViewLimits::NONE));
             let samples = profile.samples.as_ref().unwrap();
+            let heat = heat(&profile, 3).unwrap();
+            assert_eq!(heat.rows.len(), 7);
+            assert_eq!(heat.rows.iter().flat_map(|row| &row.weights).sum::<i64>(), profile.tree.sum());
             (lines(&profile, ViewLimits::NONE), samples.nodes.clone(), samples.times_ns.clone())
         };
         assert_eq!(of(1), of(5));

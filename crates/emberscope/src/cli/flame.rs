@@ -119,6 +119,12 @@ pub(super) fn mean(args: FlameArgs) -> anyhow::Result<FlameOptions> {
         let message = format!("`--format firefox` {what}");
         return Err(UsageError::new(message, "use html, json, pprof or folded").into());
     }
+    if format == FlameFormat::Firefox
+        && matches!(args.event, Some(FlameEventName::Malloc | FlameEventName::Live))
+    {
+        let message = "`--format firefox` shows events in time, and of memory only the end is known";
+        return Err(UsageError::new(message, "use html, json, pprof or folded").into());
+    }
     if format == FlameFormat::Speedscope && compares {
         let message = "`--format speedscope` compares nothing";
         return Err(UsageError::new(message, "use html, json, pprof or folded").into());

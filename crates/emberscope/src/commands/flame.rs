@@ -48,7 +48,10 @@ pub(crate) fn run(options: &FlameOptions) -> anyhow::Result<Exit> {
             selection: selection(wanted, &recordings)?,
             limits: Limits::NONE,
             threads: options.reading.scan.threads,
-            keep_samples: options.format == FlameFormat::Firefox,
+            keep_samples: matches!(
+                options.format,
+                FlameFormat::Firefox | FlameFormat::Html | FlameFormat::Json
+            ),
         };
         Ok(fold(&recordings, &request, &tasks)?)
     };
