@@ -146,7 +146,7 @@ impl Pools {
         match pool {
             Pool::Strings => {}
             Pool::Symbols => {
-                let text = self.keep(row.text(Slot::String))?;
+                let text = self.keep(&row.text(Slot::String))?;
                 self.symbols.entry(key).or_insert(text);
             }
             Pool::Classes => {
@@ -158,19 +158,19 @@ impl Pools {
             }
             Pool::Threads => {
                 let thread = Thread {
-                    os_name: self.keep(row.text(Slot::OsName))?,
-                    java_name: self.keep(row.text(Slot::JavaName))?,
+                    os_name: self.keep(&row.text(Slot::OsName))?,
+                    java_name: self.keep(&row.text(Slot::JavaName))?,
                     java_id: row.number(Slot::JavaThreadId),
                     os_id: row.number(Slot::OsThreadId),
                 };
                 self.threads.entry(key).or_insert(thread);
             }
             Pool::States => {
-                let text = self.keep(row.text(Slot::Name))?;
+                let text = self.keep(&row.text(Slot::Name))?;
                 self.states.entry(key).or_insert(text);
             }
             Pool::FrameTypes => {
-                let text = self.keep(row.text(Slot::Description))?;
+                let text = self.keep(&row.text(Slot::Description))?;
                 self.frame_types.entry(key).or_insert(text);
             }
             Pool::Stacks => {

@@ -168,11 +168,11 @@ impl Visitor for Inspector<'_> {
     fn event(&mut self, chunk: &Chunk, kind: EventKind, row: &Row<'_>) {
         let time_ns = chunk.header.time_ns(row.number(Slot::StartTime));
         let executor = || self.executor.to_owned();
-        let text = |slot| chunk.pools.text(row.text(slot));
+        let text = |slot| chunk.pools.text(&row.text(slot)).to_owned();
         match kind {
             EventKind::Span | EventKind::Task => {
                 let task = match kind {
-                    EventKind::Span => task_of_tag(text(Slot::Tag)),
+                    EventKind::Span => task_of_tag(&text(Slot::Tag)),
                     _ => Some(task_of_event(row)),
                 };
                 let thread = chunk.pools.thread(row.number(Slot::EventThread) as u64);
@@ -200,7 +200,7 @@ impl Visitor for Inspector<'_> {
                 pause_ns: chunk.header.span_ns(row.number(Slot::SumOfPauses)),
             }),
             EventKind::Setting => {
-                let setting = (executor(), text(Slot::Name).to_owned(), text(Slot::Value).to_owned());
+                let setting = (executor(), text(Slot::Name), text(Slot::Value));
                 self.inventory.settings.insert(setting);
             }
             EventKind::Jvm => {

@@ -97,9 +97,12 @@ impl<'a> Row<'a> {
         f64::from_bits(self.number(slot) as u64)
     }
 
-    /// A text.
-    pub(crate) fn text(&self, slot: Slot) -> &Text<'a> {
-        self.texts.iter().find(|(of, _)| *of == slot).map_or(&Text::Null, |(_, text)| text)
+    /// A text: as it stands in the record, or by its key.
+    pub(crate) fn text(&self, slot: Slot) -> Text<'a> {
+        match self.texts.iter().find(|(of, _)| *of == slot) {
+            Some((_, text)) => text.clone(),
+            None => self.present(slot).map_or(Text::Null, |key| Text::Key(key as u64)),
+        }
     }
 
     #[inline]

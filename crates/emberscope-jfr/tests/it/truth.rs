@@ -149,6 +149,17 @@ fn samples_by_stage() {
     let log = |dir: &str| std::fs::read_to_string(root.join(dir).join("eventlog-app.json")).unwrap();
     let ap: &[(u32, i64)] = &[(0, 1244), (3, 375), (6, 75), (9, 135), (11, 34), (12, 245), (13, 397)];
     let of_log = table(&log("ap"));
+    // The executors' files hold spans of the same tasks.
+    for (file, spans) in [("ap/ap-exec-0.jfr", 16), ("ap/ap-exec-1.jfr", 20)] {
+        let inside = inspect(&recordings(&root, &[file]), &Selection::default()).unwrap().tasks;
+        assert_eq!(inside.len(), spans, "{file}");
+        let inside = TaskTable::new(inside);
+        for stage in [0, 3, 9, 12] {
+            let by_log = of_stage(&root, &[file], FlameEvent::Wall, &of_log, stage);
+            let by_span = of_stage(&root, &[file], FlameEvent::Wall, &inside, stage);
+            assert!((by_log - by_span).abs() <= 4, "{file} stage {stage}: {by_log} and {by_span}");
+        }
+    }
     for (stage, truth) in ap {
         let got = of_stage(&root, &["ap/ap-exec-0.jfr"], FlameEvent::Wall, &of_log, *stage);
         // The truths count by an interval that holds its end.

@@ -3,7 +3,7 @@
 use crate::cli::{FlameFormat, FlameOptions, Moment, Wanted};
 use crate::exit::{Exit, UsageError};
 use crate::flame_tasks::task_table;
-use crate::format::{count, counted};
+use crate::format::counted;
 use crate::messages;
 use crate::output::Output;
 use crate::render;
@@ -12,7 +12,6 @@ use emberscope_jfr::export::{Caption, FlameJson, firefox, folded, pprof, speedsc
 use emberscope_jfr::flame_event::FlameEvent;
 use emberscope_jfr::fold::{Profile, Request, fold};
 use emberscope_jfr::inspect::{Inventory, inspect, start_ns, threads};
-use emberscope_jfr::notes::NoteKind;
 use emberscope_jfr::open::{Recording, open};
 use emberscope_jfr::select::{Selection, ThreadPattern};
 use emberscope_jfr::tasks::TaskTable;
@@ -252,20 +251,13 @@ impl Shown<'_> {
 /// Tells what was not as it should be.
 fn tell(options: &FlameOptions, profile: &Profile, is_whole: bool) -> Exit {
     let mut is_whole = is_whole;
-    for note in &profile.notes {
-        let is_gap =
-            !matches!(note.kind, NoteKind::RepeatedChunk | NoteKind::TruncatedStack | NoteKind::NoStack);
-        is_whole &= !is_gap;
-        let more = match note.count {
-            1 => String::new(),
-            many => format!(" ({} like it)", count(many - 1)),
-        };
-        let message = format!("{}: {}{more}", note.file, note.first);
-        match (is_gap, options.reading.quiet) {
-            (true, _) if options.reading.strict => messages::error(&message, None),
+    for remark in render::flame::remarks(&profile.notes) {
+        is_whole &= !remark.is_gap;
+        match (remark.is_gap, options.reading.quiet) {
+            (true, _) if options.reading.strict => messages::error(&remark.text, None),
             (_, true) => {}
-            (true, false) => messages::warning(&message, None),
-            (false, false) => messages::note(&message, None),
+            (true, false) => messages::warning(&remark.text, None),
+            (false, false) => messages::note(&remark.text, None),
         }
     }
     if options.reading.strict && !is_whole { Exit::Partial } else { Exit::Done }

@@ -11,6 +11,7 @@ use emberscope_jfr::fold::Profile;
 use emberscope_jfr::frames::FrameKind;
 use emberscope_jfr::hot::{HotFrame, hot_frames, whole_stages};
 use emberscope_jfr::inspect::Inventory;
+use emberscope_jfr::notes::{Note, NoteKind};
 use emberscope_jfr::view::View;
 
 /// Columns of a bar.
@@ -67,11 +68,46 @@ fn weight(value: i64, unit: Unit) -> String {
 
 /// What a reader of the graph should know, a sentence each.
 pub(crate) fn words(profile: &Profile, inventory: Option<&Inventory>) -> Vec<String> {
-    let notes = profile.notes.iter().map(|note| match note.count {
-        1 => format!("{}: {}", plain(&note.file), note.first),
-        many => format!("{}: {} ({} times)", plain(&note.file), note.first, count(many)),
-    });
-    advice(profile.event, inventory).into_iter().chain(notes).collect()
+    let remarks = remarks(&profile.notes).into_iter().map(|remark| remark.text);
+    advice(profile.event, inventory).into_iter().chain(remarks).collect()
+}
+
+/// What notes say.
+#[derive(Debug)]
+pub(crate) struct Remark {
+    /// Whether something is missing that a whole recording would have.
+    pub(crate) is_gap: bool,
+    /// In words.
+    pub(crate) text: String,
+}
+
+/// Notes in words: gaps file by file, what is ordinary once for all files.
+pub(crate) fn remarks(notes: &[Note]) -> Vec<Remark> {
+    let all =
+        |kind: NoteKind| notes.iter().filter(|note| note.kind == kind).map(|note| note.count).sum::<u64>();
+    let mut remarks = Vec::new();
+    for note in notes {
+        if matches!(note.kind, NoteKind::RepeatedChunk | NoteKind::TruncatedStack | NoteKind::NoStack) {
+            continue;
+        }
+        let more =
+            if note.count > 1 { format!(" ({} like it)", count(note.count - 1)) } else { String::new() };
+        remarks.push(Remark { is_gap: true, text: format!("{}: {}{more}", plain(&note.file), note.first) });
+    }
+    for (kind, noun, what) in [
+        (NoteKind::RepeatedChunk, "chunk", "in several files, each counted once"),
+        (
+            NoteKind::TruncatedStack,
+            "stack",
+            "deeper than the recorder keeps; a larger `stackdepth` keeps more",
+        ),
+        (NoteKind::NoStack, "sample", "without a stack"),
+    ] {
+        if all(kind) > 0 {
+            remarks.push(Remark { is_gap: false, text: format!("{} {what}", counted(all(kind), noun)) });
+        }
+    }
+    remarks
 }
 
 /// How far names can be trusted, where they cannot.
