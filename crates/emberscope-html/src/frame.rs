@@ -11,7 +11,7 @@ const STYLE: &str = concat!(include_str!("tokens.css"), include_str!("style.css"
 const SCRIPT: &str = include_str!("script.js");
 
 /// The one inline element that the policy allows.
-fn hash(content: &str) -> String {
+pub(crate) fn hash(content: &str) -> String {
     format!("'sha256-{}'", base64::engine::general_purpose::STANDARD.encode(Sha256::digest(content)))
 }
 

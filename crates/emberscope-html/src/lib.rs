@@ -8,6 +8,7 @@
 mod bars;
 mod card;
 pub mod escape;
+mod flame;
 mod frame;
 mod histogram;
 mod sections;
@@ -15,6 +16,7 @@ mod timeline;
 
 use emberscope_analysis::diagnosis::Diagnosis;
 use emberscope_analysis::plots::Plots;
+pub use flame::flame_page;
 pub use frame::{TOKENS, policy};
 
 /// How far the numbers can be trusted, in words.

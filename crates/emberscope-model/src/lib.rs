@@ -26,5 +26,6 @@ pub mod stage_key;
 pub mod storage;
 pub mod streaming;
 pub mod summary;
+pub mod task_places;
 pub mod tasks;
 pub mod trust;

@@ -7,6 +7,7 @@ mod cli;
 mod commands;
 mod exit;
 mod facts;
+mod flame_tasks;
 mod format;
 mod inputs;
 mod messages;

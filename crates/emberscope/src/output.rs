@@ -206,6 +206,25 @@ impl Output {
     }
 }
 
+/// For results that are not text, or are written piece by piece.
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Output::Stdout => io::stdout().lock().write(bytes),
+            Output::File(InProgress { file, .. }) => file.write(bytes),
+            Output::Device { file, .. } => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Output::Stdout => io::stdout().lock().flush(),
+            Output::File(InProgress { file, .. }) => file.flush(),
+            Output::Device { file, .. } => file.flush(),
+        }
+    }
+}
+
 impl Drop for InProgress {
     fn drop(&mut self) {
         // Not finished: leave nothing that looks like a result.

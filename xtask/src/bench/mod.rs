@@ -4,6 +4,7 @@
 //! on a file that the page cache holds, and take turns, so that noise of the machine hits both.
 
 mod diagnose;
+mod jfr;
 mod logs;
 mod ours;
 mod report;
@@ -29,6 +30,9 @@ pub(crate) struct Args {
     /// Runs of each program on each log
     #[arg(long, default_value_t = DEFAULT_RUNS, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..1000))]
     runs: usize,
+    /// A recording of Java Flight Recorder, for the part `jfr`
+    #[arg(long, value_name = "FILE", default_value = "../shared/jfr/ap/ap-driver.jfr")]
+    recording: PathBuf,
     /// Where the logs are made and kept [default: ~/.cache/emberscope/bench]
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
@@ -40,7 +44,13 @@ pub(crate) struct Args {
 impl Args {
     /// The whole benchmark with so many runs.
     pub(crate) fn of_runs(runs: usize) -> Result<Args> {
-        Ok(Args { only: Vec::new(), runs, cache: None, spark_seconds: 480 })
+        Ok(Args {
+            only: Vec::new(),
+            runs,
+            recording: "../shared/jfr/ap/ap-driver.jfr".into(),
+            cache: None,
+            spark_seconds: 480,
+        })
     }
 }
 
@@ -62,10 +72,18 @@ enum Part {
     /// SQL over 10 million task rows by Emberscope, Spark and DuckDB; only when asked for, since it builds the
     /// query engine
     Sql,
+    /// Folded stacks of a recording by Emberscope, and its events by the JDK's own reader
+    Jfr,
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let wants = |part| args.only.is_empty() || args.only.contains(&part);
+    if wants(Part::Jfr) {
+        jfr::run(&run::root().join(&args.recording), args.runs)?;
+        if args.only == [Part::Jfr] {
+            return Ok(());
+        }
+    }
     let only_server = args.only == [Part::Server];
     let cache = match &args.cache {
         Some(cache) => cache.clone(),

@@ -1,6 +1,7 @@
 //! The command line: what was typed ([`low`]) and what it means ([`Command`]).
 
 mod diagnose;
+mod flame;
 mod low;
 mod report;
 mod serve;
@@ -11,6 +12,7 @@ use clap::{CommandFactory, Parser};
 use clap_complete::Shell;
 pub(crate) use diagnose::{DiagnoseFormat, DiagnoseOptions};
 use emberscope_log::scan::ScanOptions;
+pub(crate) use flame::{FlameFormat, FlameOptions, Moment, Wanted};
 pub(crate) use report::{RecoverOptions, ReportOptions, ReportTarget, usage};
 pub(crate) use serve::ServeOptions;
 pub(crate) use sql::{Limits, Question, RowsFormat, SqlCommand, SqlOptions};
@@ -29,6 +31,8 @@ pub(crate) enum Command {
     Docs(Option<String>),
     /// Tell what fills logs.
     Doctor(ShowOptions),
+    /// Fold recordings into a flame graph.
+    Flame(Box<FlameOptions>),
     /// Keep runs as tables.
     Report(ReportOptions),
     /// Take over what a dead writer left.
@@ -102,6 +106,7 @@ fn mean(args: LowArgs) -> anyhow::Result<Command> {
         LowCommand::Diagnose(args) => Command::Diagnose(Box::new(diagnose::mean(*args)?)),
         LowCommand::Docs { name } => Command::Docs(name),
         LowCommand::Doctor(args) => Command::Doctor(show_options(args)?),
+        LowCommand::Flame(args) => Command::Flame(Box::new(flame::mean(*args)?)),
         LowCommand::Report(args) => report::mean(*args)?,
         LowCommand::Serve(args) => Command::Serve(Box::new(serve::mean(*args))),
         LowCommand::Sql(args) => Command::Sql(Box::new(sql::mean(*args)?)),
