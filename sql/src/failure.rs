@@ -31,6 +31,20 @@ impl Problem {
         Problem::new(FailureKind::ReadOnly, message, None::<&str>)
     }
 
+    /// If it is about a table that is not there, with the names of those that are.
+    pub(crate) fn with_tables(mut self, tables: &[String]) -> Self {
+        let text = &self.failure.message;
+        let named = text.strip_prefix("table '").and_then(|rest| rest.split_once("' not found"));
+        let Some((name, _)) = named else { return self };
+        let name = name.trim_start_matches("datafusion.").to_owned();
+        let known: Vec<&str> = tables.iter().map(String::as_str).collect();
+        let all = format!("the tables are {}", known.join(", "));
+        let near = nearest(&name, &known).filter(|hint| hint.starts_with("did you mean"));
+        self.failure.message = format!("there is no table `{name}`");
+        self.failure.hint = Some(near.map_or(all.clone(), |near| format!("{near} {all}")));
+        self
+    }
+
     /// With its place.
     pub(crate) fn at(mut self, line: u64, column: u64) -> Self {
         if line > 0 && column > 0 {
@@ -149,5 +163,20 @@ fn plain(text: &str) -> String {
     {
         text = text.strip_prefix(prefix).unwrap_or(text);
     }
-    text.replace("table 'datafusion.public.", "table '").to_owned()
+    let mut text = text.replace("table 'datafusion.public.", "table '");
+    for (pattern, words) in ENGINE_WORDS {
+        if let Ok(pattern) = regex::Regex::new(pattern) {
+            text = pattern.replace_all(&text, *words).into_owned();
+        }
+    }
+    text
 }
+
+/// What the engine calls things, and what one who writes a statement calls them.
+const ENGINE_WORDS: &[(&str, &str)] = &[
+    (r#"Ident \{ value: "([^"]*)"[^}]*\}"#, "$1"),
+    (r#"\b(?:U?Int(?:8|16|32|64)|Float(?:32|64)|Boolean)\(([^()]*)\)"#, "$1"),
+    (r#"\bUtf8(?:View)?\("([^"]*)"\)"#, "'$1'"),
+    (r"^Physical plan does not support logical expression (.*)$", "this cannot stand here: $1"),
+    (r"^(?:This feature is not implemented: )?Unsupported ", "not supported: "),
+];

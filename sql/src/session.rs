@@ -30,19 +30,21 @@ const NAMED_CONSUMERS: usize = 3;
 pub(crate) struct Session {
     context: SessionContext,
     names: Vec<String>,
+    tables: Vec<String>,
 }
 
 impl Session {
     pub(crate) fn open(tables: Vec<Table>, limits: &Limits) -> std::result::Result<Session, Problem> {
         let catalog = Catalog::new(tables)?;
         let names = catalog.names();
+        let tables = catalog.table_names();
         let context = context(limits)?;
         let schemas = Schemas(Arc::new(catalog));
         let root = context.state().config_options().catalog.default_catalog.clone();
         context.register_catalog(root, Arc::new(schemas));
         context.register_relation_planner(Arc::new(LateralViews))?;
         functions::register(&context);
-        Ok(Session { context, names })
+        Ok(Session { context, names, tables })
     }
 
     /// Answers one statement.
@@ -54,7 +56,8 @@ impl Session {
     ) -> std::result::Result<Done, Problem> {
         let statement = dialect::parse(sql, &self.names)?;
         let state = self.context.state();
-        let plan = state.statement_to_plan(Statement::Statement(Box::new(statement))).await?;
+        let plan = state.statement_to_plan(Statement::Statement(Box::new(statement))).await;
+        let plan = plan.map_err(|error| Problem::from(error).with_tables(&self.tables))?;
         let reads_only =
             SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
         reads_only.verify_plan(&plan).map_err(|_| Problem::read_only())?;

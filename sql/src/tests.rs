@@ -163,6 +163,125 @@ fn lists_maps_and_structs() {
     check("SELECT n.metrics['rows'] AS r FROM stage LATERAL VIEW EXPLODE(names) AS n LIMIT 1", &["r", "2"]);
 }
 
+/// What Spark 4.3 gives, in UTC and without ANSI mode, as `CAST(x AS STRING)`; an error is `None`.
+const OF_SPARK: &[(&str, Option<&str>)] = &[
+    (
+        "date_format(timestamp_millis(1700000000123), 'yyyy-MM-dd HH:mm:ss.SSS')",
+        Some("2023-11-14 22:13:20.123"),
+    ),
+    ("date_format(timestamp_millis(1700000000123), 'yy M d H m s S SS')", Some("23 11 14 22 13 20 1 12")),
+    ("date_format(timestamp_millis(1700000000123), 'EEE MMM')", Some("Tue Nov")),
+    ("date_format(timestamp_millis(1700000000123), 'hh:mm a')", Some("10:13 PM")),
+    ("date_format(timestamp_millis(1700000000123), \"yyyy-MM-dd'T'HH:mm\")", Some("2023-11-14T22:13")),
+    ("date_format(timestamp_millis(-1), 'yyyy-MM-dd HH:mm:ss.SSS')", Some("1969-12-31 23:59:59.999")),
+    ("date_format('2024-01-02', 'yyyy')", Some("2024")),
+    ("date_format(null, 'yyyy')", Some("null")),
+    ("date_format(timestamp_millis(0), 'YYYY')", None),
+    ("from_unixtime(1700000000)", Some("2023-11-14 22:13:20")),
+    ("from_unixtime(1700000000, 'yyyy-MM-dd HH')", Some("2023-11-14 22")),
+    ("concat('a', null)", Some("null")),
+    ("concat('a', 1)", Some("a1")),
+    ("concat('a', 1.0)", Some("a1.0")),
+    ("concat(array(1, 2), array(3))", Some("[1, 2, 3]")),
+    ("concat_ws(',', array('a', null, 'b'), 'c', null)", Some("a,b,c")),
+    ("concat_ws(',', null, 'c')", Some("c")),
+    ("concat_ws(null, 'a', 'c')", Some("null")),
+    ("concat_ws(',', 1, 2)", Some("1,2")),
+    ("reverse(array(1, 2, 3))", Some("[3, 2, 1]")),
+    ("reverse('abc')", Some("cba")),
+    ("log(10)", Some("2.302585092994046")),
+    ("log(2, 8)", Some("3.0")),
+    ("log(0)", Some("null")),
+    ("ln(0)", Some("null")),
+    ("log(1, 5)", Some("Infinity")),
+    ("substr('hello', 0, 2)", Some("he")),
+    ("substring('hello', 0)", Some("hello")),
+    ("substr('hello', -3, 2)", Some("ll")),
+    ("substr('hello', -10, 7)", Some("he")),
+    ("substr('hello', 2, -1)", Some("")),
+    ("substr(12345, 2, 2)", Some("23")),
+    ("array_contains(array(1, null), 2)", Some("null")),
+    ("array_contains(array(1, null), 1)", Some("true")),
+    ("array_contains(array(1), 2)", Some("false")),
+    ("array_contains(array('a', null), 'b')", Some("null")),
+    ("element_at(array(1, 2), 0)", None),
+    ("element_at(array(1, 2), -1)", Some("2")),
+    ("element_at(array(1, 2), 3)", Some("null")),
+    ("element_at(map('a', 1), 'b')", Some("null")),
+    ("try_divide(1, 0)", Some("null")),
+    ("try_divide(1, 2)", Some("0.5")),
+    ("year(timestamp_millis(1700000000123))", Some("2023")),
+    ("month(timestamp_millis(1700000000123))", Some("11")),
+    ("day(timestamp_millis(1700000000123))", Some("14")),
+    ("hour(timestamp_millis(1700000000123))", Some("22")),
+    ("minute(timestamp_millis(1700000000123))", Some("13")),
+    ("second(timestamp_millis(1700000000123))", Some("20")),
+    ("hour(1700000000123)", None),
+    ("date_add(date'2024-01-31', 1)", Some("2024-02-01")),
+    ("date_add(timestamp_millis(1700000000123), 1)", Some("2023-11-15")),
+    ("date_sub('2024-01-31', 1)", Some("2024-01-30")),
+    ("datediff(date'2024-01-31', date'2024-01-01')", Some("30")),
+    ("datediff(timestamp_millis(1700000000123), date'2024-01-01')", Some("-48")),
+    ("unix_timestamp(timestamp_millis(1700000000123))", Some("1700000000")),
+    ("unix_timestamp('2024-01-02 03:04:05')", Some("1704164645")),
+    ("unix_timestamp('2024-01-02', 'yyyy-MM-dd')", Some("1704153600")),
+    ("unix_timestamp(date'2024-01-02')", Some("1704153600")),
+    ("unix_timestamp(timestamp_millis(-1))", Some("0")),
+    ("split('a,b,,c', ',')", Some("[a, b, , c]")),
+    ("split('a1b2c', '[0-9]')", Some("[a, b, c]")),
+    ("split('a,b,c', ',', 2)", Some("[a, b,c]")),
+    ("split('a,b,,', ',', 0)", Some("[a, b, , ]")),
+    ("split('abc', '')", Some("[a, b, c]")),
+    ("split(null, ',')", Some("null")),
+    ("split('a.b', '\\\\.')", Some("[a, b]")),
+    ("regexp_extract('job-123-x', '([a-z]+)-([0-9]+)', 2)", Some("123")),
+    ("regexp_extract('job-123-x', '([a-z]+)-([0-9]+)')", Some("job")),
+    ("regexp_extract('nope', '([0-9]+)', 1)", Some("")),
+    ("regexp_extract('a', '(a)', 2)", None),
+    ("regexp_extract('ab', '(a)(x)?b', 2)", Some("")),
+    ("locate('l', 'hello')", Some("3")),
+    ("locate('l', 'hello', 4)", Some("4")),
+    ("locate('z', 'hello')", Some("0")),
+    ("locate('', 'hello')", Some("1")),
+    ("locate('l', 'hello', 0)", Some("0")),
+    ("locate('é', 'caféé')", Some("4")),
+    ("startswith('hello', 'he')", Some("true")),
+    ("endswith('hello', 'lo')", Some("true")),
+    ("slice(array(1, 2, 3, 4), 2, 2)", Some("[2, 3]")),
+    ("slice(array(1, 2, 3, 4), -2, 2)", Some("[3, 4]")),
+    ("slice(array(1, 2, 3, 4), 0, 2)", None),
+    ("slice(array(1, 2, 3, 4), 5, 2)", Some("[]")),
+    ("slice(array(1, 2, 3, 4), 2, -1)", None),
+    ("slice(array(1, 2, 3, 4), -5, 2)", Some("[]")),
+    ("sequence(1, 5)", Some("[1, 2, 3, 4, 5]")),
+    ("sequence(5, 1)", Some("[5, 4, 3, 2, 1]")),
+    ("sequence(1, 10, 3)", Some("[1, 4, 7, 10]")),
+    ("sequence(1, 5, -1)", None),
+    ("sequence(1, null)", Some("null")),
+];
+
+#[test]
+fn functions_as_in_spark() {
+    let mut wrong = Vec::new();
+    for (sql, expected) in OF_SPARK {
+        let got = told(&format!("SELECT CAST({sql} AS STRING) AS x"));
+        let is_same = match (&got, expected) {
+            (Ok(lines), Some(expected)) => lines[1] == *expected,
+            (Err(_), None) => true,
+            _ => false,
+        };
+        if !is_same {
+            wrong.push(format!("{sql}: {got:?}, Spark {expected:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    check(
+        "SELECT MODE(applicationId) AS a, MODE(execCpuNs) FILTER (WHERE stageId > 2) AS b FROM stage",
+        &["a|b", "a|null"],
+    );
+    check("SELECT SUBSTR(applicationId, stageId) AS a FROM stage ORDER BY stageId", &["a", "a", "", ""]);
+}
+
 #[test]
 fn names_in_any_case_and_nulls_first() {
     check("select STAGEID, `execcpuns` from STAGE S where s.Stageid = 3", &["stageId|execCpuNs", "3|null"]);
@@ -187,6 +306,40 @@ fn mistakes_have_places() {
     }
     let deep = format!("SELECT {}1{}", "(".repeat(5000), ")".repeat(5000));
     assert!(told(&deep).is_err());
+}
+
+#[test]
+fn mistakes_are_told_in_words() {
+    let failure = |sql: &str| {
+        let problem = answer(vec![table("stage", STAGE, Vec::new()), table("job", STAGE, Vec::new())], sql);
+        let failure = problem.unwrap_err().into_failure();
+        format!("{} / {}", failure.message, failure.hint.unwrap_or_default())
+    };
+    let tables = "the tables are job, stage";
+    assert_eq!(
+        failure("SELECT * FROM jobs"),
+        format!("there is no table `jobs` / did you mean `job`? {tables}")
+    );
+    let schema = failure("SELECT * FROM information_schema.tables");
+    assert!(schema.ends_with(tables) && !schema.contains("datafusion"), "{schema}");
+    assert_eq!(failure("SELECT * FORM job"), "`FORM` is not expected here / did you mean FROM?");
+    assert_eq!(failure("SELECT 1; SELECT 2"), "`SELECT` is not expected here / one statement at a time");
+    for sql in ["SHOW TABLES", "describe job", "DESC job"] {
+        assert!(failure(sql).contains("\\d"), "{sql}");
+    }
+    for sql in [
+        "SELECT stageId FROM job WHERE stageId IN (SELECT 1) OR EXISTS (SELECT 1)",
+        "SELECT SUM(1, 2)",
+        "SELECT 1 + ARRAY(1)",
+    ] {
+        if answer(vec![table("job", STAGE, Vec::new())], sql).is_ok() {
+            continue;
+        }
+        let told = failure(sql);
+        for word in ["Ident {", "Int64(", "Physical plan", "datafusion."] {
+            assert!(!told.contains(word), "{told}");
+        }
+    }
 }
 
 #[test]

@@ -70,8 +70,8 @@ pub(crate) fn for_all_runs<T>(
     Ok(ReadAll { exit: tally.exit(reading), is_whole })
 }
 
-/// What a source holds; what it does not is told.
-fn find(reading: &Reading, guards: &[Guard], source: &str, tally: &mut Tally) -> Vec<RunSource> {
+/// What a source holds; what it does not is told, or kept for the end.
+pub(crate) fn find(reading: &Reading, guards: &[Guard], source: &str, tally: &mut Tally) -> Vec<RunSource> {
     let mut found = match discover(source) {
         Ok(found) => found,
         Err(error) => {
@@ -109,18 +109,6 @@ fn no_run(reading: &Reading, source: &str, skipped: &[SkippedPath], tally: &mut 
     }
 }
 
-/// What a source holds, for who reads it in another way: runs, what is not whole, and whether something that
-/// was asked for gave nothing.
-pub(crate) fn find_runs(
-    reading: &Reading,
-    guards: &[Guard],
-    source: &str,
-) -> (Vec<RunSource>, Vec<String>, bool) {
-    let mut tally = Tally::default();
-    let found = find(reading, guards, source, &mut tally);
-    (found, tally.gaps, tally.is_partial)
-}
-
 /// Why a run that was read has no event.
 pub(crate) fn without_events(run: &Run) -> String {
     let trust = &run.trust;
@@ -131,18 +119,9 @@ pub(crate) fn without_events(run: &Run) -> String {
     }
 }
 
-/// Tells of a source without events: an error if it was named, else a warning.
-pub(crate) fn tell_without_events(reading: &Reading, source: &str, reason: &str) {
-    let message = format!("{source}: {reason}");
-    if reading.sources.iter().any(|named| named == source) {
-        messages::error(&message, Some(WHAT_IT_READS));
-    } else if !reading.quiet {
-        messages::warning(&message, None);
-    }
-}
-
+/// What became of the sources, to be told at the end.
 #[derive(Debug, Default)]
-struct Tally {
+pub(crate) struct Tally {
     runs: usize,
     /// Where each run was first read from.
     seen: BTreeMap<RunIdentity, String>,
@@ -173,7 +152,7 @@ impl Tally {
                 read(&source, &|bytes| progress.at(bytes))
             };
             if run.trust.events == 0 {
-                self.without_events(reading, &run);
+                self.without_events(reading, &run.source, &without_events(&run));
                 continue;
             }
             if let Some(first) = self.seen.get(&run.identity()) {
@@ -186,22 +165,27 @@ impl Tally {
             self.seen.insert(run.identity(), run.source.clone());
             self.runs += 1;
             if !run.is_whole() {
-                let gaps = render::gaps(&run.trust, run.application.has_end);
-                self.gaps.push(format!("{}: {}", run.source, gaps.join("; ")));
+                self.lacks(&run.source, &render::gaps(&run.trust, run.application.has_end));
             }
             show(run, more)?;
         }
         Ok(())
     }
 
-    fn without_events(&mut self, reading: &Reading, run: &Run) {
+    /// A source has no event: an error if it was named, else a warning.
+    pub(crate) fn without_events(&mut self, reading: &Reading, source: &str, reason: &str) {
         self.is_partial = true;
-        let message = format!("{}: {}", run.source, without_events(run));
-        if reading.sources.contains(&run.source) {
+        let message = format!("{source}: {reason}");
+        if reading.sources.iter().any(|named| named == source) {
             self.misses(message, WHAT_IT_READS);
         } else if !reading.quiet {
             messages::warning(&message, None);
         }
+    }
+
+    /// A run is not whole.
+    pub(crate) fn lacks(&mut self, source: &str, gaps: &[String]) {
+        self.gaps.push(format!("{source}: {}", gaps.join("; ")));
     }
 
     /// A source that the user named gives no run.
@@ -211,7 +195,12 @@ impl Tally {
     }
 
     fn exit(&self, reading: &Reading) -> Exit {
-        let is_fatal = self.runs == 0 || reading.strict;
+        self.exit_with(reading, self.runs)
+    }
+
+    /// Tells what gave nothing and, as --strict asks, what is not whole: how to end with so many runs.
+    pub(crate) fn exit_with(&self, reading: &Reading, runs: usize) -> Exit {
+        let is_fatal = runs == 0 || reading.strict;
         for (message, hint) in &self.misses {
             match is_fatal {
                 true => messages::error(message, Some(hint)),
@@ -219,7 +208,7 @@ impl Tally {
                 false => messages::warning(message, Some(hint)),
             }
         }
-        if self.runs == 0 {
+        if runs == 0 {
             Exit::NoInput
         } else if reading.strict && (self.is_partial || !self.gaps.is_empty()) {
             for gap in self.gaps.iter().take(TOLD_GAPS) {

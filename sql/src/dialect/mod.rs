@@ -24,12 +24,25 @@ pub(crate) fn parse(sql: &str, known: &[String]) -> Result<Statement, Problem> {
     if parser.peek_token().token == Token::EOF {
         return Err(Problem::statement("there is no statement", Some("write SELECT ... FROM ...")));
     }
+    let first = parser.peek_token().token.to_string().to_ascii_uppercase();
+    if ["SHOW", "DESCRIBE", "DESC"].contains(&first.as_str()) {
+        let hint = "at the prompt `\\d` lists the tables, and `\\d NAME` the columns of one";
+        return Err(Problem::statement(format!("{first} is not answered"), Some(hint)));
+    }
     let mut statement = parser.parse_statement()?;
-    while parser.consume_token(&Token::SemiColon) {}
+    let mut is_ended = false;
+    while parser.consume_token(&Token::SemiColon) {
+        is_ended = true;
+    }
     let next = parser.peek_token();
     if next.token != Token::EOF {
         let message = format!("`{}` is not expected here", next.token);
-        let problem = Problem::statement(message, Some("one statement at a time"));
+        let hint = match next.token.to_string().to_ascii_uppercase().as_str() {
+            _ if is_ended => Some("one statement at a time"),
+            "FORM" | "FRM" | "FRON" | "FROMM" => Some("did you mean FROM?"),
+            _ => None,
+        };
+        let problem = Problem::statement(message, hint);
         return Err(problem.at(next.span.start.line, next.span.start.column));
     }
     if !matches!(statement, Statement::Query(_) | Statement::Explain { .. }) {

@@ -2,7 +2,7 @@
 
 use super::names::Relations;
 use crate::failure::Problem;
-use crate::functions::{PERCENTILE, SORTED_VALUES, TEXT};
+use crate::functions::{CONTAINS, MODE, PARSE_TIME, PERCENTILE, SORTED_VALUES, SUBSTRING, TEXT};
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, CaseWhen, CastKind, CeilFloorKind, DataType, DateTimeField,
     DuplicateTreatment, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr,
@@ -33,6 +33,11 @@ const RENAMED: &[(&str, &str)] = &[
     ("ucase", "upper"),
     ("len", "length"),
     ("array", "make_array"),
+    ("startswith", "starts_with"),
+    ("endswith", "ends_with"),
+    ("date_diff", "datediff"),
+    ("dateadd", "date_add"),
+    ("char_length", "length"),
     ("array_join", "array_to_string"),
     ("sort_array", "array_sort"),
     ("timestamp_millis", "to_timestamp_millis"),
@@ -195,6 +200,7 @@ fn lateral(from: Vec<TableWithJoins>, view: LateralView) -> Result<TableWithJoin
 fn needs_rewrite(expr: &Expr) -> bool {
     match expr {
         Expr::Function(_) | Expr::Ceil { .. } | Expr::Floor { .. } | Expr::RLike { .. } => true,
+        Expr::Substring { .. } => true,
         Expr::CompoundFieldAccess { .. } => true,
         Expr::BinaryOp { op, .. } => {
             matches!(op, BinaryOperator::Divide | BinaryOperator::Modulo | BinaryOperator::MyIntegerDivide)
@@ -228,6 +234,11 @@ fn rewritten(expr: Expr) -> Result<Expr, Problem> {
             binary(*left, BinaryOperator::Modulo, null_if_zero(*right))
         }
         Expr::Cast { expr, .. } => call(TEXT, vec![*expr]),
+        Expr::Substring { expr, substring_from, substring_for, .. } => {
+            let from = substring_from.map_or_else(|| number("1"), |from| *from);
+            let args = [Some(*expr), Some(from), substring_for.map(|length| *length)];
+            call(SUBSTRING, args.into_iter().flatten().collect())
+        }
         Expr::Floor { expr, field } if is_plain(&field) => {
             cast(call("floor", vec![*expr]), DataType::BigInt(None))
         }
@@ -355,6 +366,12 @@ fn of_function(mut function: Function) -> Result<Expr, Problem> {
         "element_at" => {
             let mut args = pair("a list or map, and a place in it")?;
             let index = args.pop().ok_or_else(|| wrong("two arguments"))?;
+            if is_zero(&index) {
+                return Err(Problem::statement(
+                    "element_at: 0 is no place in a list",
+                    Some("places count from 1, or from -1 at the end"),
+                ));
+            }
             let root = Box::new(args.remove(0));
             Expr::CompoundFieldAccess {
                 root,
@@ -365,7 +382,48 @@ fn of_function(mut function: Function) -> Result<Expr, Problem> {
             let mut args = pair("two numbers")?;
             let right = args.pop().ok_or_else(|| wrong("two numbers"))?;
             let left = args.remove(0);
-            return rewritten(binary(left, BinaryOperator::Divide, right));
+            let (left, right) = (Box::new(left), Box::new(right));
+            return rewritten(Expr::BinaryOp { left, op: BinaryOperator::Divide, right });
+        }
+        "array_contains" | "array_has" => {
+            let args = pair("a list and a value")?;
+            let list = args[0].clone();
+            set_name(&mut function, "array_has");
+            call(CONTAINS, vec![Expr::Function(function), list])
+        }
+        "substr" | "substring" => {
+            set_name(&mut function, SUBSTRING);
+            Expr::Function(function)
+        }
+        "mode" => {
+            set_name(&mut function, "array_agg");
+            function.null_treatment = Some(NullTreatment::IgnoreNulls);
+            call(MODE, vec![Expr::Function(function)])
+        }
+        "from_unixtime" => {
+            let mut args = args.ok_or_else(|| wrong("seconds and a pattern"))?;
+            let pattern = match args.len() {
+                1 => Expr::value(Value::SingleQuotedString("yyyy-MM-dd HH:mm:ss".to_owned())),
+                2 => args.remove(1),
+                _ => return Err(wrong("seconds and a pattern")),
+            };
+            let seconds = cast(args.remove(0), DataType::BigInt(None));
+            call("date_format", vec![call("to_timestamp_seconds", vec![seconds]), pattern])
+        }
+        // With a pattern they read texts by it.
+        "unix_timestamp" | "to_unix_timestamp" | "to_timestamp" | "to_date"
+            if args.as_ref().is_some_and(|args| args.len() > 1) =>
+        {
+            let time = call(PARSE_TIME, pair("a text and a pattern")?);
+            match name.as_str() {
+                "to_timestamp" => time,
+                "to_date" => cast(time, DataType::Date),
+                _ => call("unix_timestamp", vec![time]),
+            }
+        }
+        "to_unix_timestamp" => {
+            set_name(&mut function, "unix_timestamp");
+            Expr::Function(function)
         }
         "string" | "int" | "bigint" | "double" | "boolean" => {
             let value = args.and_then(|mut args| args.pop()).ok_or_else(|| wrong("one value"))?;
@@ -389,6 +447,17 @@ fn of_function(mut function: Function) -> Result<Expr, Problem> {
             if is_unsigned { cast(call, DataType::BigInt(None)) } else { call }
         }
     })
+}
+
+/// Whether it is the number 0 as it is written.
+fn is_zero(expr: &Expr) -> bool {
+    match expr {
+        Expr::Value(value) => {
+            matches!(&value.value, Value::Number(n, _) if n.to_string().parse::<f64>() == Ok(0.0))
+        }
+        Expr::Nested(inner) | Expr::UnaryOp { expr: inner, .. } => is_zero(inner),
+        _ => false,
+    }
 }
 
 fn is_text(ty: &DataType) -> bool {

@@ -34,24 +34,23 @@ impl ScalarUDFImpl for Text {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let text = |array: &ArrayRef| -> Result<ArrayRef> {
-            match array.data_type() {
-                ty if ty.is_integer()
-                    || ty.is_string()
-                    || matches!(ty, DataType::Boolean | DataType::Null) =>
-                {
-                    Ok(cast(array, &DataType::Utf8)?)
-                }
-                _ => Ok(Arc::new(texts(array)?)),
-            }
-        };
         match args.args.as_slice() {
             [ColumnarValue::Scalar(value)] => {
-                let array = text(&value.to_array()?)?;
+                let array = of(&value.to_array()?)?;
                 Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&array, 0)?))
             }
-            args => Ok(ColumnarValue::Array(text(&ColumnarValue::values_to_arrays(args)?[0])?)),
+            args => Ok(ColumnarValue::Array(of(&ColumnarValue::values_to_arrays(args)?[0])?)),
         }
+    }
+}
+
+/// The values as text.
+pub(super) fn of(array: &ArrayRef) -> Result<ArrayRef> {
+    match array.data_type() {
+        ty if ty.is_integer() || ty.is_string() || matches!(ty, DataType::Boolean | DataType::Null) => {
+            Ok(cast(array, &DataType::Utf8)?)
+        }
+        _ => Ok(Arc::new(texts(array)?)),
     }
 }
 

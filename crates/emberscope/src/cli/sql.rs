@@ -97,17 +97,25 @@ impl RowsFormat {
         matches!(self, RowsFormat::Parquet | RowsFormat::Arrow)
     }
 
-    fn of_name(path: &Path) -> Option<RowsFormat> {
-        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
-        Some(match extension.as_str() {
+    /// By the end of a file's name, if it has one.
+    fn of_name(path: &Path) -> Result<Option<RowsFormat>, UsageError> {
+        let Some(extension) = path.extension() else { return Ok(None) };
+        let extension = extension.to_string_lossy();
+        Ok(Some(match extension.to_ascii_lowercase().as_str() {
+            "txt" => RowsFormat::Table,
             "csv" => RowsFormat::Csv,
             "tsv" => RowsFormat::Tsv,
             "json" => RowsFormat::Json,
             "ndjson" | "jsonl" => RowsFormat::Ndjson,
             "parquet" => RowsFormat::Parquet,
             "arrow" | "arrows" | "ipc" => RowsFormat::Arrow,
-            _ => return None,
-        })
+            _ => {
+                let message = format!("--out {}: no form of rows goes by `.{extension}`", path.display());
+                let hint =
+                    "end it with .txt, .csv, .tsv, .json, .ndjson, .parquet or .arrow, or add --format";
+                return Err(UsageError::new(message, hint));
+            }
+        }))
     }
 }
 
@@ -175,8 +183,12 @@ pub(super) fn mean(args: SqlArgs) -> anyhow::Result<SqlCommand> {
     }
     let is_terminal = std::io::stdin().is_terminal();
     let (sources, question) = question(args.words, args.named, args.file, is_terminal)?;
-    let by_name = args.out.as_deref().and_then(RowsFormat::of_name);
-    let format = args.format.map(RowsFormat::from).or(by_name).unwrap_or(RowsFormat::Table);
+    let format = match (args.format, &args.out) {
+        (Some(format), _) => Some(format.into()),
+        (None, Some(out)) => RowsFormat::of_name(out)?,
+        (None, None) => None,
+    };
+    let format = format.unwrap_or(RowsFormat::Table);
     let to_terminal =
         args.out.as_deref().is_none_or(|out| out == Path::new("-")) && std::io::stdout().is_terminal();
     if format.is_binary() && to_terminal {

@@ -195,6 +195,102 @@ fn logs_and_reports_together() {
 }
 
 #[test]
+fn what_is_missing_is_told() {
+    if program().is_none() {
+        return;
+    }
+    let dir = Dir::new(&[("app-1", base::log().as_bytes()), ("cut", base::cut_log().as_bytes())]);
+    let n = "SELECT COUNT(*) AS n FROM job";
+    let of_summary = |args: &[&str]| {
+        let output = dir.run(&[&["summary"], args].concat());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let told = |args: &[&str]| {
+        let output = ask(&dir, &[args, &[n, "--format", "csv"]].concat());
+        let code = output.status.code().unwrap();
+        (code, String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    // As `summary` says it: alone, beside a good one, and with --strict.
+    let missing = of_summary(&["nofile"]);
+    assert!(missing.starts_with("error: nofile") && missing.contains("hint"), "{missing}");
+    assert_eq!(told(&["nofile"]), (3, String::new(), missing));
+    let beside = of_summary(&["app-1", "nofile"]);
+    assert!(beside.starts_with("warning: nofile"), "{beside}");
+    assert_eq!(told(&["app-1", "nofile"]), (0, "n\n1\n".to_owned(), beside));
+    assert_eq!(told(&["app-1", "nofile", "--quiet"]).2, "");
+    let strict = told(&["app-1", "nofile", "--strict"]);
+    assert_eq!((strict.0, strict.2), (4, of_summary(&["app-1", "nofile", "--strict"])));
+    // A log that is cut: one line, from the cache as well.
+    for _ in 0..2 {
+        let (code, _, stderr) = told(&["cut"]);
+        assert!(code == 0 && stderr.lines().count() == 1, "{code} {stderr}");
+        assert!(stderr.starts_with("warning: cut is not whole: "), "{stderr}");
+    }
+    assert_eq!(told(&["cut", "--quiet"]).2, "");
+    let strict = told(&["cut", "--strict"]);
+    assert!(strict.0 == 4 && strict.2.starts_with("error: not whole: cut"), "{strict:?}");
+}
+
+#[test]
+fn what_show_prints_can_be_asked() {
+    if program().is_none() {
+        return;
+    }
+    let retried = base::retried_log();
+    let dir = Dir::new(&[
+        ("app-1", retried.as_bytes()),
+        ("app-2", base::log().replace("app-1", "app-2").as_bytes()),
+    ]);
+    let shown = String::from_utf8(dir.run(&["sql", "--show", "tasks-with-stage-and-job"]).stdout).unwrap();
+    std::fs::write(dir.path().join("shown.sql"), &shown).unwrap();
+    for sources in [&["app-1"][..], &["app-1", "app-2"]] {
+        let from_file = ask(&dir, &[sources, &["-f", "shown.sql", "--format", "csv"]].concat());
+        let named =
+            ask(&dir, &[sources, &["--named", "tasks-with-stage-and-job", "--format", "csv"]].concat());
+        assert!(from_file.status.success(), "{}", show(&from_file));
+        // Its rows have no order.
+        let lines = |output: &Output| {
+            let mut lines: Vec<String> = show(output).lines().map(str::to_owned).collect();
+            lines.sort();
+            lines
+        };
+        assert_eq!(lines(&from_file), lines(&named));
+    }
+    std::fs::write(dir.path().join("two.sql"), "SELECT 1; SELECT 2").unwrap();
+    let two = show(&ask(&dir, &["app-1", "-f", "two.sql"]));
+    assert!(two.starts_with("exit code: 2\n") && two.contains("there are 2 statements"), "{two}");
+    // A name of no form of rows.
+    let odd = show(&ask(&dir, &["app-1", "SELECT 1 AS x", "--out", "x.xyz"]));
+    assert!(odd.starts_with("exit code: 2\n") && odd.contains(".csv, .tsv, .json"), "{odd}");
+    assert!(!dir.path().join("x.xyz").exists());
+    assert!(ask(&dir, &["app-1", "SELECT 1 AS x", "--out", "x.xyz", "--format", "csv"]).status.success());
+}
+
+#[test]
+fn retried_stages_count_once() {
+    if program().is_none() {
+        return;
+    }
+    let dir = Dir::new(&[]);
+    let log = fixture("executor-loss-4.3.0");
+    let counted = "SELECT COUNT(*) AS n FROM job j, task t WHERE ARRAY_CONTAINS(j.stages, t.stageId)";
+    let joined = "SELECT COUNT(*) AS n FROM job j JOIN stage s ON ARRAY_CONTAINS(j.stages, s.stageId)
+        JOIN task t ON t.stageId = s.stageId AND t.stageAttempt = s.attempt";
+    assert_eq!(count(&dir, &[&log, counted]), count(&dir, &[&log, joined]));
+    // The form for one run and that for several say the same.
+    let several = dir.run(&["sql", "--show", "skew-detection"]).stdout;
+    let several = String::from_utf8(several).unwrap();
+    let several = several.split("-- The same of several runs").nth(1).unwrap();
+    let by =
+        |row: &Value| (row["jobId"].to_string(), row["stageId"].to_string(), row["taskCount"].to_string());
+    let mut one: Vec<_> = rows(&dir, &[&log, "--named", "skew-detection"]).iter().map(by).collect();
+    let mut many: Vec<_> = rows(&dir, &[&log, several]).iter().map(by).collect();
+    one.sort();
+    many.sort();
+    assert_eq!(one, many);
+}
+
+#[test]
 fn two_applications_with_one_id() {
     if program().is_none() {
         return;

@@ -55,19 +55,25 @@ fn ask(options: &SqlOptions) -> anyhow::Result<Exit> {
         Question::File(path) => Some(params.apply(&read_statement(path)?, &[])?),
         Question::Named(name) => Some(analyses::statement(analyses::find(name)?, &params, false)?),
     };
+    if let Some(statement) = &statement {
+        analyses::pick(statement, false)?;
+    }
     let program = client::find()?;
     let output = Output::open(options.out.as_deref())?;
     let guards: Vec<_> = output.guard().into_iter().collect();
     let sources = sources::find(&options.reading, &guards)?;
-    if !sources.has_runs() {
-        return Ok(Exit::NoInput);
-    }
     let exit = sources.exit(&options.reading);
+    if !sources.has_runs() {
+        return Ok(exit);
+    }
     let statement = match &options.question {
         Question::Named(name) => {
             Some(analyses::statement(analyses::find(name)?, &params, sources.runs() > 1)?)
         }
-        _ => statement,
+        _ => match &statement {
+            Some(text) => Some(analyses::pick(text, sources.runs() > 1)?.to_owned()),
+            None => None,
+        },
     };
     let Some(statement) = statement else {
         prompt::run(&program, &sources, options, &params)?;

@@ -130,20 +130,12 @@ fn pieces(statement: &str) -> Vec<Piece<'_>> {
     let bytes = statement.as_bytes();
     let (mut pieces, mut from, mut at) = (Vec::new(), 0, 0);
     while at < bytes.len() {
+        let inert = inert(statement, at);
+        if inert > 0 {
+            at += inert;
+            continue;
+        }
         match bytes[at] {
-            quote @ (b'\'' | b'"' | b'`') => {
-                at += 1;
-                while at < bytes.len() && bytes[at] != quote {
-                    at += 1;
-                }
-                at += 1;
-            }
-            b'-' if bytes[at..].starts_with(b"--") => {
-                at += bytes[at..].iter().position(|b| *b == b'\n').unwrap_or(bytes.len() - at);
-            }
-            b'/' if bytes[at..].starts_with(b"/*") => {
-                at += statement[at..].find("*/").map_or(bytes.len() - at, |end| end + 2);
-            }
             b':' if at > 0 && bytes[at - 1] == b':' => at += 1,
             b':' => {
                 let name = &bytes[at + 1..];
@@ -162,6 +154,48 @@ fn pieces(statement: &str) -> Vec<Piece<'_>> {
     }
     pieces.push(Piece::Text(&statement[from.min(bytes.len())..]));
     pieces
+}
+
+/// Bytes of the text, quoted name or comment that begins here; 0 if none does.
+fn inert(statement: &str, at: usize) -> usize {
+    let bytes = &statement.as_bytes()[at..];
+    match bytes {
+        [quote @ (b'\'' | b'"' | b'`'), rest @ ..] => {
+            rest.iter().position(|b| b == quote).unwrap_or(rest.len()) + 2
+        }
+        [b'-', b'-', ..] => bytes.iter().position(|b| *b == b'\n').unwrap_or(bytes.len()),
+        [b'/', b'*', ..] => statement[at..].find("*/").map_or(bytes.len(), |end| end + 2),
+        _ => 0,
+    }
+}
+
+/// The statements of a text, parted by `;`.
+pub(super) fn statements(text: &str) -> Vec<&str> {
+    let bytes = text.as_bytes();
+    let (mut found, mut from, mut at) = (Vec::new(), 0, 0);
+    // Whether there is more than comments and space.
+    let mut has_words = false;
+    while at < bytes.len() {
+        let inert = inert(text, at);
+        if inert > 0 {
+            has_words |= matches!(bytes[at], b'\'' | b'"' | b'`');
+            at += inert;
+            continue;
+        }
+        if bytes[at] == b';' {
+            if has_words {
+                found.push(&text[from..at]);
+            }
+            (from, has_words) = (at + 1, false);
+        } else {
+            has_words |= !bytes[at].is_ascii_whitespace();
+        }
+        at += 1;
+    }
+    if has_words {
+        found.push(&text[from..]);
+    }
+    found
 }
 
 #[cfg(test)]
@@ -188,8 +222,17 @@ mod tests {
         assert!(applied("LIMIT :limit", &[("limit", "1; drop")]).is_err());
         assert!(applied("SELECT :other", &[]).is_err());
         assert!(applied("SELECT 1", &[("limt", "1")]).is_err());
-        for odd in ["'", "SELECT 'é :x", ":", "a:", "/*", "--", "::"] {
+        for odd in ["'", "SELECT 'é :x", ":", "a:", "/*", "--", "::", "'é", "x;'", ";"] {
             _ = applied(odd, &[]);
+            _ = statements(odd);
         }
+    }
+
+    #[test]
+    fn statements_are_parted() {
+        let text = "-- a; b\nSELECT ';' AS `;`;\n\n-- c\nSELECT 2;\n-- end;\n";
+        assert_eq!(statements(text), ["-- a; b\nSELECT ';' AS `;`", "\n\n-- c\nSELECT 2"]);
+        assert_eq!(statements("SELECT 1"), ["SELECT 1"]);
+        assert!(statements("-- nothing\n;;").is_empty());
     }
 }

@@ -4,7 +4,7 @@ use super::logs::{LogTables, Logs};
 use super::reports::{self, Found, RunOfFiles};
 use crate::cli::Reading;
 use crate::exit::Exit;
-use crate::inputs;
+use crate::inputs::{self, Tally};
 use crate::messages;
 use crate::output::Guard;
 use emberscope_report::Report;
@@ -15,14 +15,16 @@ use std::path::Path;
 /// The column by which runs are told that share application and attempt. It is there only when some do.
 const RUN_ID: &str = "runId";
 
+/// Logs that are not whole and told one by one.
+const TOLD_GAPS: usize = 20;
+
 /// All runs that were named.
 #[derive(Default)]
 pub(super) struct Sources {
     logs: Vec<LogTables>,
     reports: Vec<Found>,
-    /// Something that was named gave nothing.
-    is_partial: bool,
-    gaps: Vec<String>,
+    /// What gave nothing, and what is not whole.
+    tally: Tally,
 }
 
 /// Reads all sources; what is wrong with them is told.
@@ -37,10 +39,8 @@ pub(super) fn find(reading: &Reading, guards: &[Guard]) -> anyhow::Result<Source
             sources.reports.extend(found);
             continue;
         }
-        let (runs, gaps, is_partial) = inputs::find_runs(reading, guards, source);
+        let runs = inputs::find(reading, guards, source, &mut sources.tally);
         inputs::check_members(guards, &runs)?;
-        sources.gaps.extend(gaps);
-        sources.is_partial |= is_partial;
         for run in runs {
             let tables = logs.tables(&run, reading)?;
             sources.add_log(reading, tables);
@@ -48,6 +48,7 @@ pub(super) fn find(reading: &Reading, guards: &[Guard]) -> anyhow::Result<Source
     }
     sources.drop_copies(reading);
     sources.warn_of_equal_ids();
+    sources.tell_gaps(reading);
     Ok(sources)
 }
 
@@ -55,12 +56,11 @@ impl Sources {
     fn add_log(&mut self, reading: &Reading, tables: LogTables) {
         let meta = &tables.meta;
         if let Some(reason) = &meta.nothing {
-            self.is_partial = true;
-            inputs::tell_without_events(reading, &meta.source, reason);
+            self.tally.without_events(reading, &meta.source, reason);
             return;
         }
         if !meta.gaps.is_empty() {
-            self.gaps.push(format!("{}: {}", meta.source, meta.gaps.join("; ")));
+            self.tally.lacks(&meta.source, &meta.gaps);
         }
         let same = |other: &LogTables| {
             let other = &other.meta;
@@ -143,13 +143,26 @@ impl Sources {
         self.logs.len() + reports.len()
     }
 
-    /// How to end if all goes well.
-    pub(super) fn exit(&self, reading: &Reading) -> Exit {
-        if reading.strict && (self.is_partial || !self.gaps.is_empty()) {
-            self.gaps.iter().for_each(|gap| messages::error(&format!("not whole: {gap}"), None));
-            return Exit::Partial;
+    /// Tells of the logs that are not whole. `--strict` does so itself.
+    fn tell_gaps(&self, reading: &Reading) {
+        if reading.quiet || reading.strict {
+            return;
         }
-        Exit::Done
+        let lacking: Vec<&LogTables> = self.logs.iter().filter(|log| !log.meta.gaps.is_empty()).collect();
+        for log in lacking.iter().take(TOLD_GAPS) {
+            let gaps = log.meta.gaps.join("; ");
+            messages::warning(&format!("{} is not whole: {gaps}", log.meta.source), None);
+        }
+        let rest = lacking.len().saturating_sub(TOLD_GAPS);
+        if rest > 0 {
+            let logs = crate::format::counted(rest as u64, "more log");
+            messages::warning(&format!("not whole: {logs}"), Some("--strict makes that an error"));
+        }
+    }
+
+    /// How to end if all goes well; what gave nothing is told.
+    pub(super) fn exit(&self, reading: &Reading) -> Exit {
+        self.tally.exit_with(reading, self.runs())
     }
 
     /// All tables, with the files of all runs.

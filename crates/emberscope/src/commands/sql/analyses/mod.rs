@@ -1,6 +1,6 @@
 //! Ready-made questions. Their statements are read by Spark as they are.
 
-use super::parameters::{Parameter, Parameters};
+use super::parameters::{self, Parameter, Parameters};
 use crate::exit::UsageError;
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ pub(super) struct Analysis {
 
 const LIMIT: Parameter = Parameter { name: "limit", default: "20", doc: "rows" };
 
-/// A question of the PerfGazer documentation, verbatim, and the same of several runs.
+/// A question of the PerfGazer documentation, verbatim but for what its text says, and the same of several runs.
 macro_rules! seed {
     ($name:literal, $title:literal) => {
         Analysis {
@@ -146,9 +146,28 @@ pub(super) fn show(analysis: &Analysis, params: &Parameters, for_spark: bool) ->
     }
     text.push_str(&ended(false)?);
     if analysis.many.is_some() {
-        _ = write!(text, "\n-- The same of several runs\n{}", ended(true)?);
+        _ = write!(text, "\n{OF_SEVERAL}\n{}", ended(true)?);
     }
     Ok(text)
+}
+
+/// What parts the statement for one run from that for several.
+const OF_SEVERAL: &str = "-- The same of several runs";
+
+/// The one statement of a text; of what `--show` prints, that for so many runs.
+pub(super) fn pick(text: &str, has_several_runs: bool) -> anyhow::Result<&str> {
+    match parameters::statements(text).as_slice() {
+        [] => Err(UsageError::new("there is no statement", "give it as the last word: 'SELECT ...'").into()),
+        // Its place in the text is that which errors tell.
+        [_] => Ok(text),
+        [one, many] if many.trim_start().starts_with(OF_SEVERAL) => {
+            Ok(if has_several_runs { many } else { one })
+        }
+        several => {
+            let message = format!("there are {} statements", several.len());
+            Err(UsageError::new(message, "ask one at a time: leave the one you mean").into())
+        }
+    }
 }
 
 #[cfg(test)]
@@ -169,5 +188,24 @@ mod tests {
             assert!(find(&analysis.name.to_uppercase()).is_ok());
         }
         assert!(find("nothing").is_err());
+    }
+
+    #[test]
+    fn what_is_shown_can_be_asked() {
+        let none = Parameters::default();
+        for analysis in ANALYSES {
+            for for_spark in [false, true] {
+                let shown = show(analysis, &none, for_spark).unwrap();
+                for has_several_runs in [false, true] {
+                    let picked = pick(&shown, has_several_runs).unwrap();
+                    let wanted = statement(analysis, &none, has_several_runs).unwrap();
+                    let ended = picked.trim_end().trim_end_matches(';');
+                    assert!(ended.ends_with(wanted.trim_end()), "{picked}");
+                }
+            }
+        }
+        assert_eq!(pick("SELECT 1;", true).unwrap(), "SELECT 1;");
+        assert!(pick("SELECT 1; SELECT 2", true).is_err());
+        assert!(pick("-- nothing", true).is_err());
     }
 }
