@@ -514,7 +514,7 @@ pub(super) struct FlameArgs {
     /// by comma; what is not named is as above
     #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',', help_heading = "Samples")]
     pub(super) against: Vec<String>,
-    /// Share below which subtrees become [other], 0 to 1
+    /// Share below which subtrees are summed up as others, 0 to 1
     #[arg(long, value_name = "SHARE", value_parser = super::flame::share, help_heading = "Limits")]
     pub(super) min_fraction: Option<f64>,
     /// Nodes that are kept: the heaviest
