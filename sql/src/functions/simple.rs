@@ -8,6 +8,9 @@ use datafusion::logical_expr::{
 };
 use std::hash::{Hash, Hasher};
 
+/// The types that a function turns its arguments into; `None` where it does not take them.
+type Takes = fn(&[DataType]) -> Option<Vec<DataType>>;
+
 /// A function of rows.
 #[derive(Debug)]
 pub(super) struct Simple {
@@ -38,7 +41,7 @@ impl Hash for Simple {
 /// A function; `call` gets arrays of one length and that length.
 pub(super) fn simple(
     name: &'static str,
-    (takes, words): (fn(&[DataType]) -> Option<Vec<DataType>>, &'static str),
+    (takes, words): (Takes, &'static str),
     gives: fn(&[DataType]) -> DataType,
     call: fn(&[ArrayRef], usize) -> Result<ArrayRef>,
 ) -> ScalarUDF {

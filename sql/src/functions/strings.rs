@@ -102,7 +102,11 @@ pub(super) fn all() -> Vec<ScalarUDF> {
 
 fn positive(values: &ArrayRef, of: fn(f64) -> f64) -> ArrayRef {
     let values = values.as_primitive::<Float64Type>().iter();
-    Arc::new(values.map(|value| value.filter(|value| !(*value <= 0.0)).map(of)).collect::<Float64Array>())
+    Arc::new(
+        values
+            .map(|value| value.filter(|value| value.is_nan() || *value > 0.0).map(of))
+            .collect::<Float64Array>(),
+    )
 }
 
 fn log(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
