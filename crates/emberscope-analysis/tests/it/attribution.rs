@@ -65,7 +65,7 @@ fn sums_are_exact_on_every_log() {
             core.join(", ")
         );
     }
-    assert!(told > 1000, "{told} classes of operators told");
+    assert!(told > 100, "{told} classes of operators told");
 }
 
 /// Run time of the attempts that counted.
