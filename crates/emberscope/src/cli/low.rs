@@ -1,9 +1,17 @@
 //! Arguments as typed. Doc comments are the help text.
 
+mod flame;
+mod sql;
+
+pub(super) use flame::{FlameArgs, FlameEventName, FlameFormatName};
+pub(super) use sql::{DialectName, RowsFormatName, SqlArgs};
+
 use clap::builder::Styles;
 use clap::builder::styling::{AnsiColor, Effects};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
+use flame::FLAME_HELP;
+use sql::SQL_HELP;
 use std::path::PathBuf;
 
 const STYLES: Styles = Styles::styled()
@@ -265,106 +273,6 @@ pub(super) enum FileFormatName {
     Parquet,
 }
 
-const SQL_HELP: &str = "\
-Examples:
-  emberscope sql app-20240101-0001.zstd 'SELECT jobId, jobName, status FROM job'
-  emberscope sql logs/ reports/ --named sql-by-core-time
-  emberscope sql reports/ --named cost --prices prices.toml --format csv --out cost.csv
-  emberscope sql app-1 --param limit=5 --named sql-by-spill
-  emberscope sql app-1                       a prompt: \\d lists the tables
-  emberscope sql --show skew-detection       the statement behind a name
-  emberscope sql --snippets reports          views of the same tables for Spark
-
-A SOURCE is an event log (as for `summary`), a directory of reports as `report` or
-PerfGazer writes them (NDJSON or Parquet; key=value directories become columns), or a
-report's file. Logs are read once: their tables are kept in ~/.cache/emberscope.
-
-The dialect is Spark's: ARRAY_CONTAINS, PERCENTILE, LATERAL VIEW EXPLODE, FROM_JSON,
-backticks, double quotes for text; 7 / 2 is 3.5, x / 0 is null. Names may be written in
-any case. Statements can only read. Across runs, join on applicationId too.
-
-Tables: job, sql, stage, task, application, executor, stage_attempt, plan_node, failure,
-config, streaming_batch, data_quality; their columns are in docs/data_model.md and in the
-prompt's \\d TABLE. Statements are answered by the program emberscope-sql, which is found
-beside this one, by EMBERSCOPE_SQL, or on PATH.";
-
-#[derive(Debug, Args)]
-pub(super) struct SqlArgs {
-    /// Event logs, directories of reports, or report files; the statement comes last
-    #[arg(value_name = "SOURCE... \"QUERY\"", value_hint = ValueHint::AnyPath)]
-    pub(super) words: Vec<String>,
-    #[command(flatten)]
-    pub(super) reading: ReadingArgs,
-    /// Read the statement from a file; `-` is standard input
-    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "named", help_heading = "Question")]
-    pub(super) file: Option<PathBuf>,
-    /// Ask a ready-made question
-    #[arg(long, value_name = "NAME", help_heading = "Question")]
-    pub(super) named: Option<String>,
-    /// Value of a parameter `:name` of the statement
-    #[arg(long, value_name = "NAME=VALUE", value_parser = super::sql::parameter, help_heading = "Question")]
-    pub(super) param: Vec<(String, String)>,
-    /// Prices for `--named cost`, as TOML: core_hour, gib_hour, currency
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Question")]
-    pub(super) prices: Option<PathBuf>,
-    /// List the ready-made questions
-    #[arg(long, conflicts_with_all = ["words", "named", "file"], help_heading = "Question")]
-    pub(super) list: bool,
-    /// Print the statement of a ready-made question
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["words", "named", "file", "list"], help_heading = "Question")]
-    pub(super) show: Option<String>,
-    /// Dialect of --show: the statements are the same in both
-    #[arg(long, value_name = "DIALECT", value_enum, default_value_t = DialectName::Emberscope, help_heading = "Question")]
-    pub(super) dialect: DialectName,
-    /// Print the SQL that makes Spark views of the reports in DIR and below
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["words", "named", "file", "list", "show"], help_heading = "Question")]
-    pub(super) snippets: Option<PathBuf>,
-    /// Form of the answer [default: by the name of --out, else table]
-    #[arg(long, value_name = "FORMAT", value_enum, help_heading = "Output")]
-    pub(super) format: Option<RowsFormatName>,
-    /// Write to a file, which appears when it is whole
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
-    pub(super) out: Option<PathBuf>,
-    /// Rows after which the answer is cut; 0 for all [default: 1000 for tables, else all]
-    #[arg(long, value_name = "N", help_heading = "Limits")]
-    pub(super) max_rows: Option<u64>,
-    /// Time an answer may take; 0 for any
-    #[arg(long, value_name = "TIME", default_value = "10min", value_parser = super::report::time, help_heading = "Limits")]
-    pub(super) timeout: std::time::Duration,
-    /// Memory that answering may take
-    #[arg(long, value_name = "SIZE", default_value = "900MiB", value_parser = super::report::size, help_heading = "Limits")]
-    pub(super) memory: u64,
-    /// Disk that answering may take when memory is not enough
-    #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = super::report::size, help_heading = "Limits")]
-    pub(super) spill: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum DialectName {
-    /// As `emberscope sql` takes it
-    Emberscope,
-    /// As Spark takes it
-    Spark,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum RowsFormatName {
-    /// For people; fits the terminal
-    Table,
-    /// Comma-separated, with a header
-    Csv,
-    /// Tab-separated, with a header
-    Tsv,
-    /// One array of objects
-    Json,
-    /// One object a line
-    Ndjson,
-    /// Apache Parquet
-    Parquet,
-    /// Arrow IPC stream
-    Arrow,
-}
-
 const DIAGNOSE_HELP: &str = "\
 Examples:
   emberscope diagnose app-20240101-0001.zstd
@@ -443,137 +351,6 @@ pub(super) enum FailOnName {
     Critical,
     /// Also those that save 0.5 % or more
     Warning,
-}
-
-const FLAME_HELP: &str = "\
-Examples:
-  emberscope flame profile-exec-1.jfr
-  emberscope flame profiles/ --event wall --state runnable --out wall.html
-  emberscope flame profiles/ --log app-1 --stage 14.0 --out stage14.html
-  emberscope flame profiles/ --log app-1 --stage 14 --against stage=12 --out diff.html
-  emberscope flame profile-exec-1.jfr --event alloc --format folded > alloc.folded
-  emberscope flame profile-exec-1.jfr --format pprof --out cpu.pb.gz
-
-Events:
-  cpu     samples of running threads (ExecutionSample, CPUTimeSample)
-  wall    samples of all threads, running or not (async-profiler)
-  alloc   bytes allocated
-  lock    time waiting for monitors and parked
-  sleep   time in Thread.sleep and Object.wait
-  io      time reading and writing files and sockets
-  native  samples of threads in native methods
-  malloc  native memory that was not given back, bytes
-  live    objects that outlived collections, bytes
-
-A FILE is a recording of the JDK's recorder or of async-profiler, as it is or packed with
-gzip, zstd or zip, a directory of them, or `-`. Whose it is its name tells:
-profile-driver.jfr, profile-exec-ID.jfr, rotated parts profile-exec-ID.N.jfr.
-
-Tasks are known by executor, Java thread and time: from events in the event log of --log
-that say which thread ran which task, or from spans and task events in the recordings.
-Folded stacks, pprof, speedscope and Firefox hold everything unless limits are given; top
-frames are counted before any limit; HTML and JSON leave out what is below 0.01 %. What is
-left out stays in the sums, as [other].";
-
-#[derive(Debug, Args)]
-pub(super) struct FlameArgs {
-    /// Recording: file, directory, archive, or `-` for standard input
-    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::AnyPath)]
-    pub(super) files: Vec<String>,
-    /// What the graph is of [default: the first of them that was recorded]
-    #[arg(long, value_name = "EVENT", value_enum)]
-    pub(super) event: Option<FlameEventName>,
-    /// Event log with the application's tasks
-    #[arg(long, value_name = "SOURCE", value_hint = ValueHint::AnyPath, help_heading = "Samples")]
-    pub(super) log: Option<String>,
-    /// Samples of tasks of this stage, or this attempt of it
-    #[arg(long, value_name = "N[.A]", value_parser = super::diagnose::stage, help_heading = "Samples")]
-    pub(super) stage: Option<(u32, Option<u32>)>,
-    /// Samples of tasks of this partition
-    #[arg(long, value_name = "N", help_heading = "Samples")]
-    pub(super) partition: Option<u32>,
-    /// Samples of this task attempt, by its id
-    #[arg(long, value_name = "ID", help_heading = "Samples")]
-    pub(super) task: Option<u64>,
-    /// Samples of these executors, by comma; `driver` is one
-    #[arg(long, value_name = "IDS", value_delimiter = ',', help_heading = "Samples")]
-    pub(super) executor: Vec<String>,
-    /// Samples of this Java thread id, or of threads whose name has this part; `*` is anything
-    #[arg(long, value_name = "ID|NAME", help_heading = "Samples")]
-    pub(super) thread: Option<String>,
-    /// Samples of threads in this state, such as `runnable` or `sleeping`
-    #[arg(long, value_name = "STATE", help_heading = "Samples")]
-    pub(super) state: Option<String>,
-    /// Samples from this time on: 2026-01-31T12:00:00Z, epoch milliseconds, or +90s after the start
-    #[arg(long, value_name = "TIME", value_parser = super::flame::moment, help_heading = "Samples")]
-    pub(super) from: Option<super::flame::Moment>,
-    /// Samples before this time
-    #[arg(long, value_name = "TIME", value_parser = super::flame::moment, help_heading = "Samples")]
-    pub(super) to: Option<super::flame::Moment>,
-    /// Compare with other samples: stage, partition, task, executor, thread, state, from, to, as KEY=VALUE
-    /// by comma; what is not named is as above
-    #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',', help_heading = "Samples")]
-    pub(super) against: Vec<String>,
-    /// Share below which subtrees are summed up as others, 0 to 1
-    #[arg(long, value_name = "SHARE", value_parser = super::flame::share, help_heading = "Limits")]
-    pub(super) min_fraction: Option<f64>,
-    /// Nodes that are kept: the heaviest
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Limits")]
-    pub(super) max_nodes: Option<u32>,
-    /// Frames that are kept from the root on
-    #[arg(long, value_name = "N", help_heading = "Limits")]
-    pub(super) max_depth: Option<u32>,
-    /// Form of the output [default: by the name of --out, else top]
-    #[arg(long, value_name = "FORMAT", value_enum, help_heading = "Output")]
-    pub(super) format: Option<FlameFormatName>,
-    /// Write to a file, which appears when it is whole
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
-    pub(super) out: Option<PathBuf>,
-    /// Frames in the table of `top`
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Output")]
-    pub(super) rows: u32,
-    #[command(flatten)]
-    pub(super) reading: ReadingArgs,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum FlameEventName {
-    /// Samples of running threads
-    Cpu,
-    /// Samples of all threads
-    Wall,
-    /// Bytes allocated
-    Alloc,
-    /// Time waiting for locks
-    Lock,
-    /// Time in sleep and wait
-    Sleep,
-    /// Time reading and writing
-    Io,
-    /// Samples in native methods
-    Native,
-    /// Native memory not given back
-    Malloc,
-    /// Objects that outlived collections
-    Live,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum FlameFormatName {
-    /// The hottest frames, for people
-    Top,
-    /// A line for each stack: `root;...;leaf weight`
-    Folded,
-    /// For programs; one object
-    Json,
-    /// One page with the graph, that needs no network
-    Html,
-    /// For `pprof`, gzipped
-    Pprof,
-    /// For speedscope.app
-    Speedscope,
-    /// For profiler.firefox.com, with all samples and their times
-    Firefox,
 }
 
 #[derive(Debug, Args)]
