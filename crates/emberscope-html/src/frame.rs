@@ -5,9 +5,9 @@ use base64::Engine;
 use emberscope_analysis::diagnosis::Diagnosis;
 use sha2::{Digest, Sha256};
 
-/// Colours and fonts, for other pages of ours too.
-pub const TOKENS: &str = include_str!("tokens.css");
-const STYLE: &str = concat!(include_str!("tokens.css"), include_str!("style.css"));
+/// Colours, fonts and the plain elements, for other pages of ours too.
+pub const BASE: &str = concat!(include_str!("tokens.css"), include_str!("base.css"));
+const STYLE: &str = concat!(include_str!("tokens.css"), include_str!("base.css"), include_str!("style.css"));
 const SCRIPT: &str = include_str!("script.js");
 
 /// The one inline element that the policy allows.

@@ -17,7 +17,7 @@ mod timeline;
 use emberscope_analysis::diagnosis::Diagnosis;
 use emberscope_analysis::plots::Plots;
 pub use flame::flame_page;
-pub use frame::{TOKENS, policy};
+pub use frame::{BASE, policy};
 
 /// How far the numbers can be trusted, in words.
 #[derive(Clone, Debug, Default)]

@@ -49,7 +49,7 @@ fn first_page(app: &App) -> String {
 pub(crate) async fn asset(Path(name): Path<String>) -> Response {
     match name.as_str() {
         "page.css" => {
-            let style = format!("{}{STYLE}", emberscope_html::TOKENS);
+            let style = format!("{}{STYLE}", emberscope_html::BASE);
             ([(header::CONTENT_TYPE, "text/css; charset=utf-8")], style).into_response()
         }
         "list.js" => ([(header::CONTENT_TYPE, "text/javascript; charset=utf-8")], SCRIPT).into_response(),
