@@ -7,7 +7,7 @@ use crate::plan::{PlanCache, SqlView};
 use crate::thresholds::Thresholds;
 use emberscope_log::columns::TaskColumn;
 use emberscope_model::accounting::scheduler_delays;
-use emberscope_model::intervals::union_ms;
+use emberscope_model::intervals::overlap;
 use emberscope_model::occupancy::{Occupancy, occupancy, task_cpus};
 use emberscope_model::run::{Run, StageAttempt, StageStatus};
 use emberscope_model::sql::SqlExecution;
@@ -64,6 +64,8 @@ pub struct StageDigest {
     pub available_core_ms: Option<i64>,
     /// First launch and first finish on each executor of `executors`.
     pub executor_firsts: Vec<(i64, i64)>,
+    /// Rows of the stage attempt by (launch, task id): replay and edits number tasks by it.
+    pub task_order: Box<[u32]>,
 }
 
 /// Sums over task attempts; 0 where not measured.
@@ -312,13 +314,19 @@ impl<'r> Context<'r> {
             digest.killed += u64::from(status.is_killed());
         }
         stage.tasks.for_each(TaskColumn::Speculative, |_, flag| digest.speculative += u64::from(flag != 0));
-        let mut spans = Vec::with_capacity(launch.len());
+        digest.task_order = task_order(stage, &launch);
+        let (mut starts, mut ends) = (Vec::with_capacity(launch.len()), Vec::with_capacity(launch.len()));
         let mut counted = Vec::with_capacity(launch.len());
         let mut by_executor: BTreeMap<u32, (u32, i64, i64, i64)> = BTreeMap::new();
         for row in 0..launch.len() {
             let Some(start) = launch[row] else { continue };
             let end = finish[row].unwrap_or(self.end_ms).max(start);
-            spans.push((start, end));
+            let (first, last) = digest.running.unwrap_or((start, end));
+            digest.running = Some((first.min(start), last.max(end)));
+            if start < end {
+                starts.push(start);
+                ends.push(end);
+            }
             digest.attempt_ms += end - start;
             if useful.contains(row) {
                 counted.push(end - start);
@@ -336,11 +344,9 @@ impl<'r> Context<'r> {
         digest.executor_firsts = by_executor.values().map(|entry| (entry.2, entry.3)).collect();
         digest.executors =
             by_executor.into_iter().map(|(id, (attempts, ms, ..))| (id, attempts, ms)).collect();
-        digest.running = spans.iter().map(|span| span.0).min().zip(spans.iter().map(|span| span.1).max());
-        digest.active_ms = union_ms(spans.iter().copied());
-        digest.peak_concurrency =
-            u32::try_from(emberscope_model::intervals::peak_overlap(spans.iter().copied()))
-                .unwrap_or(u32::MAX);
+        let overlap = overlap(starts, ends);
+        digest.active_ms = overlap.union_ms;
+        digest.peak_concurrency = u32::try_from(overlap.peak).unwrap_or(u32::MAX);
         counted.sort_unstable();
         digest.longest_ms = counted.last().copied().unwrap_or(0);
         digest.median_ms =
@@ -370,6 +376,16 @@ impl<'r> Context<'r> {
         let counted = delays.iter().enumerate().filter(|(row, _)| useful.contains(*row));
         digest.counted.scheduler_delay_ms = counted.map(|(_, delay)| delay.unwrap_or(0).max(0)).sum();
     }
+}
+
+/// Rows of a stage attempt by (launch, task id); those without a launch last.
+fn task_order(stage: &StageAttempt, launch: &[Option<i64>]) -> Box<[u32]> {
+    let id = stage.tasks.column_or(TaskColumn::TaskId, 0);
+    let keyed =
+        launch.iter().zip(id).zip(0u32..).map(|((launch, id), row)| (launch.unwrap_or(i64::MAX), id, row));
+    let mut keyed: Vec<(i64, i64, u32)> = keyed.collect();
+    keyed.sort_unstable();
+    keyed.into_iter().map(|(_, _, row)| row).collect()
 }
 
 type Field = fn(&mut Sums) -> &mut i64;

@@ -125,18 +125,9 @@ pub struct StageView<'r> {
     pub stage: &'r StageAttempt,
     /// Its totals.
     pub digest: &'r StageDigest,
-    /// All task attempts by (launch, task id): the order of [`task_order`].
+    /// All task attempts by (launch, task id): the order of [`StageDigest::task_order`].
     pub tasks: Vec<Task>,
     present: u64,
-}
-
-/// Rows of a stage attempt by (launch, task id). Replay and edits number tasks by it.
-pub fn task_order(stage: &StageAttempt) -> Vec<usize> {
-    let launch = stage.tasks.column_or(TaskColumn::LaunchTime, i64::MAX);
-    let id = stage.tasks.column_or(TaskColumn::TaskId, 0);
-    let mut rows: Vec<usize> = (0..stage.tasks.rows()).collect();
-    rows.sort_unstable_by_key(|row| (launch[*row], id[*row]));
-    rows
 }
 
 impl<'r> StageView<'r> {
@@ -151,7 +142,6 @@ impl<'r> StageView<'r> {
     }
 
     fn decode(stage: &'r StageAttempt, digest: &'r StageDigest, run_end_ms: i64, is_full: bool) -> Self {
-        let order = task_order(stage);
         let mut present = 0u64;
         let mut take = |column: TaskColumn| {
             let mut values = vec![0i64; stage.tasks.rows()];
@@ -196,9 +186,11 @@ impl<'r> StageView<'r> {
         let (memory_spilled, disk_spilled) = (take(C::MemoryBytesSpilled), take(C::DiskBytesSpilled));
         let (peak, heap, python) =
             (take(C::PeakExecutionMemory), take(C::JvmHeapMemory), take(C::ProcessTreePythonRss));
-        let tasks = order
+        let tasks = digest
+            .task_order
             .iter()
             .map(|&row| {
+                let row = row as usize;
                 let finish_ms = finish[row].unwrap_or(run_end_ms).max(launch[row]);
                 Task {
                     id: id[row],

@@ -37,9 +37,53 @@ pub fn peak_overlap(intervals: impl IntoIterator<Item = (i64, i64)>) -> usize {
     usize::try_from(peak).unwrap_or(0)
 }
 
+/// How much intervals cover, and how many of them hold at one time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overlap {
+    /// As [`union_ms`].
+    pub union_ms: i64,
+    /// As [`peak_overlap`].
+    pub peak: usize,
+}
+
+/// [`union_ms`] and [`peak_overlap`] of `starts[n]..ends[n]`, none of them empty or reversed, for one sorting.
+pub fn overlap(mut starts: Vec<i64>, mut ends: Vec<i64>) -> Overlap {
+    starts.sort_unstable();
+    ends.sort_unstable();
+    let mut overlap = Overlap::default();
+    let (mut open_since, mut ended) = (0, 0);
+    for (begun, start) in starts.iter().enumerate() {
+        while ended < begun && ends[ended] <= *start {
+            ended += 1;
+            if ended == begun {
+                overlap.union_ms += ends[ended - 1] - open_since;
+            }
+        }
+        if ended == begun {
+            open_since = *start;
+        }
+        overlap.peak = overlap.peak.max(begun + 1 - ended);
+    }
+    if let Some(last) = ends.last().filter(|_| ended < starts.len()) {
+        overlap.union_ms += last - open_since;
+    }
+    overlap
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn one_sorting_tells_both(spans in prop::collection::vec((0i64..50, 1i64..20), 0..40)) {
+            let spans: Vec<(i64, i64)> = spans.into_iter().map(|(start, ms)| (start, start + ms)).collect();
+            let both = overlap(spans.iter().map(|span| span.0).collect(), spans.iter().map(|span| span.1).collect());
+            prop_assert_eq!(both.union_ms, union_ms(spans.iter().copied()));
+            prop_assert_eq!(both.peak, peak_overlap(spans.iter().copied()));
+        }
+    }
 
     #[test]
     fn unions() {

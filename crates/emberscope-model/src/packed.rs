@@ -152,6 +152,11 @@ impl ColumnView<'_> {
         self.base.wrapping_add(value as i64)
     }
 
+    /// Calls `each` with every value, whatever its row.
+    pub(crate) fn for_each_value(&self, each: impl FnMut(i64)) {
+        (0..self.n_values).map(|position| self.value(position)).for_each(each);
+    }
+
     pub(crate) fn for_each(&self, rows: usize, mut each: impl FnMut(usize, i64)) {
         match self.bitmap {
             None => (0..rows).for_each(|row| each(row, self.value(row))),

@@ -162,6 +162,15 @@ pub struct SqlMetric {
 /// Totals of metrics by accumulator; those that were never updated are left out.
 pub type MetricTotals = FxHashMap<u64, i64>;
 
+/// Sums of a SQL metric, without its values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SqlMetricSums {
+    /// Sums over the attempts that counted, by stage attempt, where any updated it.
+    pub by_stage: Vec<((u32, u32), i64)>,
+    /// Tasks and driver together; `None` = never updated.
+    pub total: Option<i64>,
+}
+
 /// How a node was tied to stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MappingMethod {
@@ -263,28 +272,39 @@ impl Run {
         let mut kinds: FxHashMap<u64, MetricKind> =
             tree.metrics.iter().map(|metric| (metric.accumulator_id, metric.kind)).collect();
         kinds.extend(execution.late_metrics.iter().map(|metric| (metric.accumulator_id, metric.kind)));
-        let mut of_tasks: FxHashMap<u64, i64> = FxHashMap::default();
+        let sums = self.sql_metric_sums(execution, &kinds);
+        sums.into_iter().filter_map(|(id, sums)| Some((id, sums.total?))).collect()
+    }
+
+    /// Sums of the metrics in `kinds`, by accumulator id: as [`Run::sql_metrics`], without holding the
+    /// values. Metrics that were never updated are left out.
+    pub fn sql_metric_sums(
+        &self,
+        execution: &SqlExecution,
+        kinds: &FxHashMap<u64, MetricKind>,
+    ) -> FxHashMap<u64, SqlMetricSums> {
+        let mut sums: FxHashMap<u64, SqlMetricSums> = FxHashMap::default();
         for stage in self.stages_of_sql(execution) {
+            let key = (stage.id, stage.attempt);
             let wants = |id: u64| kinds.get(&id).copied();
-            stage.tasks.for_each_useful_update(wants, |id, kind, value| {
-                if !is_never_updated(kind, value) {
-                    let sum = of_tasks.entry(id).or_default();
-                    *sum = sum.saturating_add(value);
+            stage.tasks.for_each_useful_sum(wants, is_never_updated, |id, sum| {
+                let by_stage = &mut sums.entry(id).or_default().by_stage;
+                match by_stage.last_mut() {
+                    Some((last, so_far)) if *last == key => *so_far = so_far.saturating_add(sum),
+                    _ => by_stage.push((key, sum)),
                 }
             });
         }
-        let mut of_driver: FxHashMap<u64, i64> = FxHashMap::default();
+        for metric in sums.values_mut() {
+            metric.total = metric.by_stage.iter().map(|(_, sum)| *sum).reduce(i64::saturating_add);
+        }
         for (id, value) in &execution.driver_updates {
             if kinds.get(id).is_some_and(|kind| !is_never_updated(*kind, *value)) {
-                let sum = of_driver.entry(*id).or_default();
-                *sum = sum.saturating_add(*value);
+                let total = &mut sums.entry(*id).or_default().total;
+                *total = Some(total.unwrap_or(0).saturating_add(*value));
             }
         }
-        for (id, value) in of_driver {
-            let sum = of_tasks.entry(id).or_default();
-            *sum = sum.saturating_add(value);
-        }
-        of_tasks
+        sums
     }
 
     /// The kind of every accumulator that any version of the plan names.

@@ -243,6 +243,43 @@ impl TaskSegment {
         }
     }
 
+    /// Calls `each` with accumulator id and the sum of its updates by attempts that counted, a chunk of rows
+    /// at a time, where there are any; `wants` chooses accumulators, `is_unset` which values are none.
+    pub(crate) fn for_each_useful_sum<K: Copy>(
+        &self,
+        wants: impl Fn(u64) -> Option<K>,
+        is_unset: impl Fn(K, i64) -> bool,
+        mut each: impl FnMut(u64, i64),
+    ) {
+        let wanted: Vec<Option<K>> = self.accumulator_ids.iter().map(|id| wants(*id)).collect();
+        let all_count = self.lost.is_empty();
+        for chunk in self.chunks() {
+            let of_accumulators = chunk.chunk.columns().filter(|column| column.key >= FIRST_ACCUMULATOR_KEY);
+            for column in of_accumulators {
+                let position = (column.key - FIRST_ACCUMULATOR_KEY) as usize;
+                let Some(kind) = wanted[position] else { continue };
+                let mut sum: Option<i64> = None;
+                let mut add = |value: i64| {
+                    if !is_unset(kind, value) {
+                        sum = Some(sum.unwrap_or(0).saturating_add(value));
+                    }
+                };
+                if all_count {
+                    column.for_each_value(add);
+                } else {
+                    column.for_each(chunk.rows(), |row, value| {
+                        if self.useful.contains(chunk.first_row + row) {
+                            add(value);
+                        }
+                    });
+                }
+                if let Some(sum) = sum {
+                    each(self.accumulator_ids[position], sum);
+                }
+            }
+        }
+    }
+
     /// Sum of every task column over all rows; `None` = not measured.
     pub fn sums(&self) -> TaskSums {
         let mut sums = [None; N_TASK_COLUMNS];

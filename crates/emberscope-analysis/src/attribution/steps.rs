@@ -47,7 +47,7 @@ impl Step {
 /// The attempts of one stage attempt.
 #[derive(Debug, Default)]
 pub(super) struct StageSteps {
-    /// In the order of [`crate::stage_view::task_order`].
+    /// In the order of [`crate::context::StageDigest::task_order`].
     pub(super) steps: Vec<Step>,
     /// What they held their slots for, in slot time.
     pub(super) held: Sum,

@@ -104,13 +104,15 @@ fn add_lost(
     losses: &[(&Executor, LossCause, i64)],
     chains: &mut BTreeMap<LossCause, Chain>,
 ) {
-    let order = crate::stage_view::task_order(view.stage);
+    let order = &view.digest.task_order;
     let mut cause_of_row: BTreeMap<usize, LostCause> = BTreeMap::new();
     for (row, cause) in view.stage.tasks.lost() {
         cause_of_row.insert(*row as usize, *cause);
     }
     for (at, task) in view.tasks.iter().enumerate() {
-        let Some(cause) = cause_of_row.get(&order[at]).copied().filter(|cause| is_of_chain(*cause)) else {
+        let Some(cause) =
+            cause_of_row.get(&(order[at] as usize)).copied().filter(|cause| is_of_chain(*cause))
+        else {
             continue;
         };
         let name = context.text(task.executor);

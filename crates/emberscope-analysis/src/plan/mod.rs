@@ -18,9 +18,9 @@ pub use stage_ops::operators_of_stage;
 
 use emberscope_log::event::plan::{MetricKind, PlanTree};
 use emberscope_model::run::Run;
-use emberscope_model::sql::{NodeStages, SqlExecution, SqlMetric};
+use emberscope_model::sql::{NodeStages, SqlExecution, SqlMetricSums};
 use rustc_hash::FxHashMap;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// What an operator does.
@@ -84,7 +84,7 @@ pub struct SqlView<'r> {
     /// Operators of the final plan, in pre-order.
     pub nodes: Vec<Node>,
     run: &'r Run,
-    metrics: OnceLock<BTreeMap<u64, SqlMetric>>,
+    metrics: OnceLock<FxHashMap<u64, SqlMetricSums>>,
 }
 
 impl<'r> SqlView<'r> {
@@ -101,15 +101,19 @@ impl<'r> SqlView<'r> {
     }
 
     /// A metric of a node by its name.
-    pub fn metric(&self, node: u32, metric: &str) -> Option<&SqlMetric> {
+    pub fn metric(&self, node: u32, metric: &str) -> Option<&SqlMetricSums> {
         let node = self.nodes.get(node as usize)?;
         let (_, _, id) = node.metrics.iter().find(|(name, _, _)| name == metric)?;
         self.metrics().get(id)
     }
 
-    /// Metric values by accumulator; added up when they are first asked for.
-    pub fn metrics(&self) -> &BTreeMap<u64, SqlMetric> {
-        self.metrics.get_or_init(|| self.run.sql_metrics(self.execution))
+    /// Sums of the final plan's metrics by accumulator; added up when they are first asked for.
+    pub fn metrics(&self) -> &FxHashMap<u64, SqlMetricSums> {
+        self.metrics.get_or_init(|| {
+            let metrics = self.nodes.iter().flat_map(|node| &node.metrics);
+            let kinds = metrics.map(|(_, kind, id)| (*id, *kind)).collect();
+            self.run.sql_metric_sums(self.execution, &kinds)
+        })
     }
 
     /// Whether a node belongs to the plan that made cached data.

@@ -108,12 +108,10 @@ fn measured_ms(view: &SqlView<'_>, node: u32, place: (u32, u32)) -> Option<f64> 
         if !TIMERS.contains(&name.as_str()) {
             continue;
         }
-        let Some((_, values)) = view.metrics().get(id)?.by_stage.iter().find(|(stage, _)| *stage == place)
-        else {
-            continue;
-        };
+        let by_stage = view.metrics().get(id).map_or(&[][..], |metric| &metric.by_stage);
+        let Some((_, total)) = by_stage.iter().find(|(stage, _)| *stage == place) else { continue };
         let unit = if *kind == MetricKind::NsTiming { 1e6 } else { 1.0 };
-        sum = Some(sum.unwrap_or(0.0) + values.sum().unwrap_or(0) as f64 / unit);
+        sum = Some(sum.unwrap_or(0.0) + *total as f64 / unit);
     }
     sum
 }

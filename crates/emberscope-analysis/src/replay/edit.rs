@@ -12,7 +12,7 @@ pub enum Edit {
     Scale {
         /// Stage attempt.
         place: Place,
-        /// One factor for each attempt, in the order of [`crate::stage_view::task_order`].
+        /// One factor for each attempt, in the order of [`crate::context::StageDigest::task_order`].
         factors: Arc<[f32]>,
     },
     /// All task attempts of a stage attempt hold their slots for a share of the time they did.

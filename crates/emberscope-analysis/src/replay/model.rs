@@ -9,7 +9,6 @@ use super::edit::Place;
 use super::slots::{Load, set_gaps};
 use super::units::jobs_and_units;
 use crate::context::Context;
-use crate::stage_view::task_order;
 use emberscope_log::columns::{TaskColumn, TaskStatus};
 use emberscope_model::accounting::partitions;
 use emberscope_model::run::{Run, StageAttempt, StageStatus};
@@ -136,11 +135,11 @@ impl ReplayModel {
         fair_pools.sort_unstable();
         fair_pools.dedup();
         let load = Load::of(context);
-        let mut stages: Vec<StageModel> = crate::parallel::map(&run.stages, |_, stage| {
+        let mut stages: Vec<StageModel> = crate::parallel::map(&run.stages, |n, stage| {
             let job = stage.job_ids.first().and_then(|id| by_job.get(id)).copied().unwrap_or(0);
             let parents = stage_parents(run, stage, &by_place);
             let fair_pool = stage.pool.as_deref().and_then(|pool| fair_pools.binary_search(&pool).ok());
-            let mut model = stage_model(context, stage, lags, &load);
+            let mut model = stage_model(context, n, lags, &load);
             model.job = job;
             let job_start = jobs.get(job).map_or(context.start_ms, |job| job.start_ms);
             let ready = parents.iter().filter_map(|n| completed(&run.stages[*n])).fold(job_start, i64::max);
@@ -317,12 +316,12 @@ fn executors(context: &Context<'_>, pools: &Pools, stages: &[StageModel]) -> Vec
 
 fn stage_model(
     context: &Context<'_>,
-    stage: &StageAttempt,
+    position: usize,
     lags: &BTreeMap<String, i64>,
     load: &Load,
 ) -> StageModel {
+    let (stage, order) = (&context.run.stages[position], &context.stages[position].task_order);
     let at = submitted(stage, context.start_ms);
-    let order = task_order(stage);
     let launch = stage.tasks.column(TaskColumn::LaunchTime);
     let finish = stage.tasks.column(TaskColumn::FinishTime);
     let getting = stage.tasks.column(TaskColumn::GettingResultTime);
@@ -341,7 +340,8 @@ fn stage_model(
     let mut launches = Vec::with_capacity(order.len());
     let mut last_awaited = None;
     let has_retries = !stage.tasks.lost().is_empty();
-    for (n, &row) in order.iter().enumerate() {
+    for (n, row) in order.iter().enumerate() {
+        let row = *row as usize;
         let start = launch[row].unwrap_or(at);
         let stop = finish[row].unwrap_or(context.end_ms).max(start);
         let lag = executor[row].map_or(0, |id| {
@@ -364,7 +364,7 @@ fn stage_model(
                 && (useful.contains(row) || has_failed || statuses[row] == TaskStatus::Resubmitted),
         };
         if has_retries && let Some(&other) = last_of.get(&partition[row]) {
-            let other_row = order[other as usize];
+            let other_row = order[other as usize] as usize;
             let (other_start, other_stop) =
                 (launch[other_row].unwrap_or(at), finish[other_row].unwrap_or(context.end_ms));
             task.is_copy = speculative[row] != 0 || other_stop > start;
@@ -380,7 +380,7 @@ fn stage_model(
         launches.push(i32::try_from(start - at).unwrap_or(i32::MAX));
         tasks.push(task);
     }
-    let first = order.first().and_then(|row| launch[*row]);
+    let first = order.first().and_then(|row| launch[*row as usize]);
     let launch_lag = first.map_or(0, |first| load.free_ms(at, first));
     StageModel {
         place: (stage.id, stage.attempt),

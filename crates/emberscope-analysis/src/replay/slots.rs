@@ -2,7 +2,6 @@
 
 use super::model::{StageModel, millis, submitted};
 use crate::context::Context;
-use crate::stage_view::task_order;
 use emberscope_log::columns::TaskColumn;
 use std::collections::BTreeMap;
 
@@ -70,10 +69,10 @@ pub(super) fn set_gaps(context: &Context<'_>, stages: &mut [StageModel]) {
     for (n, stage) in stages.iter().enumerate() {
         let executor = run.stages[n].tasks.column_or(TaskColumn::Executor, -1);
         let at = submitted(&run.stages[n], context.start_ms);
-        let rows = task_order(&run.stages[n]);
-        for ((task, launch), row) in stage.tasks.iter().zip(stage.launches_ms.iter()).zip(rows) {
+        let rows = &context.stages[n].task_order;
+        for ((task, launch), row) in stage.tasks.iter().zip(stage.launches_ms.iter()).zip(rows.iter()) {
             let start = at + i64::from(*launch);
-            if let Ok(executor) = u32::try_from(executor[row]) {
+            if let Ok(executor) = u32::try_from(executor[*row as usize]) {
                 let spans = by_executor.entry(executor).or_default();
                 spans.push((start, start + i64::from(task.hold_ms), n as u32));
             }

@@ -86,6 +86,26 @@ fn a_snapshot_changes_nothing() {
 }
 
 #[test]
+fn sums_of_metrics_are_sums_of_their_values() {
+    let mut compared = 0;
+    for name in names() {
+        let run = load(&fixture_source(&name), options(), KEEP, &|_| {});
+        for execution in &run.sql_executions {
+            let kinds = run.metric_kinds(execution).into_iter().collect();
+            let sums = run.sql_metric_sums(execution, &kinds);
+            for (id, metric) in run.sql_metrics(execution) {
+                let sum = sums.get(&id).cloned().unwrap_or_default();
+                let by_stage = metric.by_stage.iter();
+                let by_stage: Vec<_> = by_stage.map(|(key, of)| (*key, of.sum().unwrap_or(0))).collect();
+                assert_eq!((sum.by_stage, sum.total), (by_stage, metric.total), "{name} {id}");
+                compared += usize::from(metric.total.is_some());
+            }
+        }
+    }
+    assert!(compared > 100, "{compared}");
+}
+
+#[test]
 fn useful_and_lost_make_all() {
     for name in names() {
         let run = load(&fixture_source(&name), options(), KEEP, &|_| {});

@@ -403,7 +403,7 @@ fn sorts_below(view: &SqlView<'_>, join: u32) -> Vec<u32> {
 fn sort_ms(view: &SqlView<'_>, sorts: &[u32], place: Place) -> f64 {
     let of = |node: &u32| {
         let metric = view.metric(*node, "sort time")?;
-        metric.by_stage.iter().find(|(stage, _)| *stage == place)?.1.sum()
+        metric.by_stage.iter().find(|(stage, _)| *stage == place).map(|(_, sum)| *sum)
     };
     sorts.iter().filter_map(of).sum::<i64>() as f64
 }
