@@ -189,7 +189,16 @@ pub fn main_parts(sum: &Sum, floor: f64, most: usize) -> (Vec<(Part, i64)>, i64)
 pub fn operators(sum: &OperatorSum) -> Vec<String> {
     let share_of = |part: &OperatorShare| part.ms as f64 / sum.total_ms.max(1) as f64;
     let told = sum.parts.iter().filter(|part| share_of(part) >= 0.01);
-    told.map(|part| format!("{} {}", part.key.replace('_', " "), share(share_of(part)))).collect()
+    told.map(|part| format!("{} {}", operator_class(part.key), share(share_of(part)))).collect()
+}
+
+/// A class of operators as people read it.
+fn operator_class(key: &str) -> String {
+    match key {
+        "other" => "projections, filters and other".to_owned(),
+        "no_operator" => "stages outside the plan".to_owned(),
+        key => key.replace('_', " "),
+    }
 }
 
 /// The evidence of a finding as people read it; what is not known is left out.

@@ -1,5 +1,6 @@
 //! Garbage collection.
 
+use crate::config::Conf;
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Scope, Severity, Worth};
@@ -122,7 +123,7 @@ run of `low_run_ms`, at least `low_heap_bytes` of executor memory, no heap peaks
     why: "During a pause every task of the executor stands still. A heap that is nearly full is collected again and again for little.",
     fix: "Give each task more heap (more memory, fewer cores), and keep fewer objects: cache serialized, broadcast less, avoid collecting lists, \
 use built-in functions instead of UDFs on objects.\n\n```python\ndf.persist(StorageLevel.MEMORY_AND_DISK)  # DataFrames are cached in compact columns\nrdd.persist(StorageLevel.MEMORY_ONLY_SER)\n```\n\n\
-```sql\nUNCACHE TABLE no_longer_needed\n```\n\nOn heaps of many gigabytes see that G1 or ZGC is used.",
+```sql\nUNCACHE TABLE no_longer_needed\n```\n\nOn heaps of many gigabytes see that G1 or ZGC is used; where the options choose the serial collector, the finding says so.",
     limits: "A larger heap does not always make the run faster: some collection moves to other places, and less is left for the page cache. The claim \
 is careful for that reason. Native memory and Python workers have no collections in the log.",
 };
@@ -184,26 +185,66 @@ fn high(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
     claim.worth = Worth::Replay { low, high: scaled(removable) };
     claim.core_ms =
         Some((sums.gc_ms as f64 * removable * context.get(&SURE_SHARE) * digest.task_cpus) as i64);
+    let conf = context.conf(None);
+    let serial = SerialCollector::of(context, &conf).filter(|_| digest.peak_concurrency > 1);
+    let parallel = serial.as_ref().and_then(|serial| conf.propose(serial.key, serial.as_g1()));
+    let and_collector = serial.as_ref().map_or(String::new(), |serial| {
+        format!(
+            " {} chooses the serial collector, one thread for the whole heap: use G1 (-XX:+UseG1GC).",
+            serial.key
+        )
+    });
+    if serial.is_some() {
+        claim = claim.evidence("collector", "serial");
+    }
     if !is_full {
-        claim.nature = Nature::Code;
+        claim.nature = if serial.is_some() { Nature::Configuration } else { Nature::Code };
+        let or_another = if serial.is_some() { "" } else { ", or try another collector" };
         sink.claim(
             claim
-                .advice("The heap had room left: a larger one hardly helps. Create fewer objects (built-in functions instead of UDFs, no large collections of objects), or try another collector.")
+                .advice(format!("The heap had room left: a larger one hardly helps. Create fewer objects (built-in functions instead of UDFs, no large collections of objects){or_another}.{and_collector}"))
+                .changes(parallel)
                 .change(Change::code("objects", "create fewer")),
         );
         return;
     }
-    let conf = context.conf(None);
     let key = if context.is_local { "spark.driver.memory" } else { "spark.executor.memory" };
     let memory = conf.bytes(key).unwrap_or(1 << 30);
     let larger = conf.propose(key, words::setting_size(memory + memory / 2));
     sink.claim(
         claim
             .advice(format!(
-                "Give each task more heap ({key}, or fewer cores per executor), or keep fewer objects in it (cached data, broadcasts, collected lists)."
+                "Give each task more heap ({key}, or fewer cores per executor), or keep fewer objects in it (cached data, broadcasts, collected lists).{and_collector}"
             ))
-            .changes(larger),
+            .changes(larger)
+            .changes(parallel),
     );
+}
+
+/// The setting that makes the JVMs that run tasks collect with one thread.
+struct SerialCollector {
+    key: &'static str,
+    options: String,
+}
+
+impl SerialCollector {
+    const FLAG: &'static str = "-XX:+UseSerialGC";
+
+    fn of(context: &Context<'_>, conf: &Conf<'_>) -> Option<Self> {
+        let keys = if context.is_local {
+            ["spark.driver.extraJavaOptions", "spark.driver.defaultJavaOptions"]
+        } else {
+            ["spark.executor.extraJavaOptions", "spark.executor.defaultJavaOptions"]
+        };
+        keys.into_iter().find_map(|key| {
+            let options = conf.text(key)?;
+            options.split_whitespace().any(|option| option == Self::FLAG).then_some(Self { key, options })
+        })
+    }
+
+    fn as_g1(&self) -> String {
+        self.options.replace(Self::FLAG, "-XX:+UseG1GC")
+    }
 }
 
 /// How full heaps were while a stage ran.

@@ -1,8 +1,9 @@
 //! Time that tasks wait for shuffle blocks.
 
+use crate::config::{Conf, key, parse_bytes};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
-use crate::finding::{Claim, Confidence, Nature, Worth};
+use crate::finding::{Change, Claim, Confidence, Nature, Worth};
 use crate::replay::Edit;
 use crate::stage_plan::StagePlan;
 use crate::stage_view::StageView;
@@ -61,7 +62,8 @@ serve them are busy (their disks, their collections) or when the network is full
 ```sql\nSELECT /*+ BROADCAST(d) */ f.a, d.b FROM facts f JOIN dim d ON f.k = d.k\n```\n\n\
 ```python\nfacts.select(\"k\", \"a\").join(broadcast(dim.select(\"k\", \"b\")), \"k\")\n```\n\n\
 Move larger blocks: fewer partitions on both sides of the shuffle, or push-based shuffle \
-(`spark.shuffle.push.enabled`, on YARN with the external shuffle service). Let tasks ask for more at a time: `spark.reducer.maxSizeInFlight`.",
+(`spark.shuffle.push.enabled`, on YARN with the external shuffle service). Let tasks ask for more at a time: `spark.reducer.maxSizeInFlight`. Where a \
+setting (`spark.reducer.maxSizeInFlight`, `maxReqsInFlight`, `maxBlocksInFlightPerAddress`) is below its default, the finding says so first.",
     limits: "Waiting for blocks that another task of the same executor is fetching counts too. Remote shuffle services and native engines may not \
 report the wait.",
 };
@@ -118,7 +120,19 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
     if let Some(place) = place {
         claim = claim.evidence("operator", place);
     }
+    let limits = fetch_limits(&conf);
+    let is_limited = !limits.is_empty();
+    if is_limited {
+        claim =
+            claim.evidence("fetch_limits", limits.iter().filter_map(set_to).collect::<Vec<_>>().join(", "));
+    }
     claim = match small {
+        _ if is_limited => {
+            let names: Vec<&str> = limits.iter().map(|change| change.key.as_str()).collect();
+            claim
+                .advice(format!("Let a task ask for more at a time: {} is set below Spark's default.", names.join(" and ")))
+                .changes(limits)
+        }
         true => claim
             .advice("The blocks are very small: use fewer partitions on both sides of this shuffle, so that there are fewer and larger blocks.")
             .changes(conf.propose("spark.shuffle.push.enabled", "true").filter(|_| has_shuffle_service(context))),
@@ -126,12 +140,31 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
             .advice("Shuffle less (fewer columns, filters and aggregation before, a broadcast of the smaller side), and see whether the disks or collections of the serving executors hold the blocks up.")
             .changes(conf.propose("spark.reducer.maxSizeInFlight", "96m").filter(|_| !conf.is_set("spark.reducer.maxSizeInFlight"))),
     };
-    claim.nature = if small { Nature::Configuration } else { Nature::Resource };
+    claim.nature = if small || is_limited { Nature::Configuration } else { Nature::Resource };
     claim.confidence = if share >= context.get(&SURE_SHARE) { Confidence::High } else { Confidence::Medium };
     claim.validate = "If network and disks of the serving nodes were idle while the stage ran, something else held the blocks up.".to_owned();
     claim.worth = without_wait(view);
     claim.core_ms = Some((sums.fetch_wait_ms as f64 * digest.task_cpus) as i64);
     sink.claim(claim);
+}
+
+/// Settings that let a task fetch less at a time than Spark's defaults do, as changes back to these.
+fn fetch_limits(conf: &Conf<'_>) -> Vec<Change> {
+    let names = [
+        "spark.reducer.maxSizeInFlight",
+        "spark.reducer.maxReqsInFlight",
+        "spark.reducer.maxBlocksInFlightPerAddress",
+    ];
+    let below = names.iter().filter_map(|name| {
+        let default = key(name)?.default_in(conf.version())?;
+        let bare = key(name).map_or(1, |key| key.bare_bytes);
+        (conf.is_set(name) && conf.bytes(name)? < parse_bytes(default, bare)?).then_some((name, default))
+    });
+    below.filter_map(|(name, default)| conf.propose(name, default)).collect()
+}
+
+fn set_to(change: &Change) -> Option<String> {
+    Some(format!("{}={}", change.key, change.current.as_deref()?))
 }
 
 /// Push-based shuffle needs YARN's shuffle service.

@@ -135,6 +135,47 @@ fn waiting_for_blocks_is_measured() {
     assert!(said(&run(10, 1 << 30), "SHFL").claims().is_empty());
 }
 
+/// A stage of 32 tasks under settings.
+fn stage_under(properties: &[(&str, &str)], tasks: Vec<MadeTask>) -> Made {
+    let mut made = Made::new("3.5.1", 2, 4, properties);
+    made.job(None, &[tasks]);
+    made
+}
+
+#[test]
+fn settings_below_their_defaults_are_named_first() {
+    let reads = json!({"Shuffle Read Metrics": {"Remote Blocks Fetched": 100, "Local Blocks Fetched": 0,
+        "Fetch Wait Time": 700, "Remote Bytes Read": 1000, "Local Bytes Read": 0, "Total Records Read": 1000}});
+    let waiting = || (0..32).map(|_| task(2000).with(reads.clone())).collect();
+    let tight = [("spark.reducer.maxReqsInFlight", "1"), ("spark.reducer.maxSizeInFlight", "96m")];
+    let sink = said(&stage_under(&tight, waiting()).run(), "SHFL");
+    let [claim] = of_kind(&sink, "shuffle")[..] else { panic!("{sink:?}") };
+    assert_eq!(claim.evidence["fetch_limits"], "spark.reducer.maxReqsInFlight=1");
+    let [change] = &claim.recommendation.changes[..] else { panic!("{claim:?}") };
+    assert_eq!(
+        (change.key.as_str(), change.proposed.as_deref()),
+        ("spark.reducer.maxReqsInFlight", Some("2147483647"))
+    );
+    // As by default or more: nothing to say of it.
+    let roomy = [("spark.reducer.maxSizeInFlight", "48m")];
+    let sink = said(&stage_under(&roomy, waiting()).run(), "SHFL");
+    assert!(!of_kind(&sink, "shuffle")[0].evidence.contains_key("fetch_limits"));
+}
+
+#[test]
+fn the_serial_collector_is_named() {
+    let key = "spark.executor.extraJavaOptions";
+    for (options, proposed) in
+        [("-Xss4m -XX:+UseSerialGC", Some("-Xss4m -XX:+UseG1GC")), ("-XX:+UseParallelGC", None)]
+    {
+        let sink = said(&stage_under(&[(key, options)], collecting(600)).run(), "GC");
+        let [claim] = of_kind(&sink, "gc")[..] else { panic!("{sink:?}") };
+        let change = claim.recommendation.changes.iter().find(|change| change.key == key);
+        assert_eq!(change.and_then(|change| change.proposed.as_deref()), proposed);
+        assert_eq!(claim.recommendation.text.contains("serial collector"), proposed.is_some());
+    }
+}
+
 #[test]
 fn native_engines_are_not_measured() {
     let mut made = Made::new("3.5.1", 2, 4, &[("spark.plugins", "org.apache.gluten.GlutenPlugin")]);
