@@ -30,9 +30,12 @@ const SECRET_WORDS: &[&str] = &[
     "account.key",
     "private.key",
     "privatekey",
-    "sas.",
     "signature",
+    SHARED_ACCESS,
 ];
+
+/// Short for "shared access signature": only as a word of its own, since others hold it (SASL).
+const SHARED_ACCESS: &str = "sas";
 
 /// Words that make a key look secret although its value is a class, a path or a switch.
 const HARMLESS_ENDINGS: &[&str] = &[
@@ -49,14 +52,29 @@ const HARMLESS_ENDINGS: &[&str] = &[
     ".maxlifetime",
 ];
 
-/// The words without their dots at the end. Plans are megabytes of text: a search must be a fast one.
+/// Plans are megabytes of text: a search must be a fast one.
 static FINDERS: LazyLock<Vec<Finder<'static>>> =
-    LazyLock::new(|| SECRET_WORDS.iter().map(|word| Finder::new(word.trim_end_matches('.'))).collect());
+    LazyLock::new(|| SECRET_WORDS.iter().map(|word| Finder::new(word)).collect());
+
+/// Where words that make a secret end in a text in lower case.
+fn ends_of_secret_words(lower: &str) -> impl Iterator<Item = usize> {
+    let bytes = lower.as_bytes();
+    let is_within =
+        |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_alphanumeric);
+    FINDERS.iter().flat_map(move |word| {
+        let needle = word.needle();
+        let found = word.find_iter(bytes).map(move |start| (start, start + needle.len()));
+        found.filter_map(move |(start, end)| {
+            let is_part = is_within(start.checked_sub(1)) || is_within(Some(end));
+            (needle != SHARED_ACCESS.as_bytes() || !is_part).then_some(end)
+        })
+    })
+}
 
 /// Whether the value of a property with this key is a secret.
 pub fn is_secret_key(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
-    SECRET_WORDS.iter().any(|word| key.contains(word))
+    ends_of_secret_words(&key).next().is_some()
         && !HARMLESS_ENDINGS.iter().any(|ending| key.ends_with(ending))
 }
 
@@ -69,11 +87,8 @@ pub fn value<'a>(key: &str, value: &'a str) -> Cow<'a, str> {
 /// and the password of `scheme://user:password@host`.
 pub fn text(text: &str) -> Cow<'_, str> {
     let lower = text.to_ascii_lowercase();
-    let mut masks: Vec<(usize, usize)> = Vec::new();
-    for word in FINDERS.iter() {
-        let ends = word.find_iter(lower.as_bytes()).map(|found| found + word.needle().len());
-        masks.extend(ends.filter_map(|end| value_after(text, end)));
-    }
+    let mut masks: Vec<(usize, usize)> =
+        ends_of_secret_words(&lower).filter_map(|end| value_after(text, end)).collect();
     masks.extend(address_passwords(text));
     if masks.is_empty() {
         return Cow::Borrowed(text);
@@ -194,6 +209,8 @@ mod tests {
             ("select token from t where x = 1", "select token from t where x = 1"),
             ("password=*********(redacted)", "password=*********(redacted)"),
             ("plain é text", "plain é text"),
+            ("world:anyone:r, sasl:yarn@, arkansas=1", "world:anyone:r, sasl:yarn@, arkansas=1"),
+            ("fs.azure.sas.box.account=abc", "fs.azure.sas.box.account=*********(redacted)"),
         ];
         for (plain, masked) in cases {
             assert_eq!(text(plain), masked);
@@ -202,13 +219,20 @@ mod tests {
 
     #[test]
     fn keys() {
-        for key in ["spark.hadoop.fs.s3a.access.key", "my.PASSWORD", "spark.ssl.keyStorePassword", "a.token"]
-        {
+        for key in [
+            "spark.hadoop.fs.s3a.access.key",
+            "my.PASSWORD",
+            "spark.ssl.keyStorePassword",
+            "a.token",
+            "fs.azure.sas.box.account",
+        ] {
             assert!(is_secret_key(key), "{key}");
         }
         for key in [
             "spark.sql.shuffle.partitions",
             "spark.executor.cores",
+            "spark.arkansas.rows",
+            "spark.sasl.qop",
             "spark.security.credentials.hive.enabled",
         ] {
             assert!(!is_secret_key(key), "{key}");
