@@ -1,5 +1,6 @@
 //! What went wrong, in words for the one who wrote the statement.
 
+use crate::words::plain;
 use datafusion::common::{Column, DataFusionError, SchemaError};
 use datafusion::error::DataFusionError as Error;
 use emberscope_sql_protocol::{Failure, FailureKind, Position};
@@ -154,29 +155,3 @@ fn nearest(name: &str, known: &[&str]) -> Option<String> {
 fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
-
-/// Without the words that programs put before their errors.
-fn plain(text: &str) -> String {
-    let mut text = first_line(text);
-    for prefix in
-        ["Error during planning: ", "Execution error: ", "SQL error: ", "This feature is not implemented: "]
-    {
-        text = text.strip_prefix(prefix).unwrap_or(text);
-    }
-    let mut text = text.replace("table 'datafusion.public.", "table '");
-    for (pattern, words) in ENGINE_WORDS {
-        if let Ok(pattern) = regex::Regex::new(pattern) {
-            text = pattern.replace_all(&text, *words).into_owned();
-        }
-    }
-    text
-}
-
-/// What the engine calls things, and what one who writes a statement calls them.
-const ENGINE_WORDS: &[(&str, &str)] = &[
-    (r#"Ident \{ value: "([^"]*)"[^}]*\}"#, "$1"),
-    (r#"\b(?:U?Int(?:8|16|32|64)|Float(?:32|64)|Boolean)\(([^()]*)\)"#, "$1"),
-    (r#"\bUtf8(?:View)?\("([^"]*)"\)"#, "'$1'"),
-    (r"^Physical plan does not support logical expression (.*)$", "this cannot stand here: $1"),
-    (r"^(?:This feature is not implemented: )?Unsupported ", "not supported: "),
-];

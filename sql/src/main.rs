@@ -14,6 +14,7 @@ mod session;
 mod tests;
 mod types;
 mod watch;
+mod words;
 
 use emberscope_sql_protocol::{BUILD, Failure, FailureKind, Frame, Hello, Limits, PROTOCOL, Request};
 use output::{Pipe, Writer};

@@ -4,7 +4,7 @@ use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue, plan_err};
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
 };
 use std::hash::{Hash, Hasher};
 
@@ -45,13 +45,13 @@ pub(super) fn simple(
     gives: fn(&[DataType]) -> DataType,
     call: fn(&[ArrayRef], usize) -> Result<ArrayRef>,
 ) -> ScalarUDF {
-    let signature = Signature::one_of(
-        vec![
-            datafusion::logical_expr::TypeSignature::UserDefined,
-            datafusion::logical_expr::TypeSignature::Nullary,
-        ],
-        Volatility::Immutable,
-    );
+    // The engine does not ask a function about no arguments at all unless it says that it takes none.
+    let signature = match takes(&[]) {
+        Some(_) => {
+            Signature::one_of(vec![TypeSignature::UserDefined, TypeSignature::Nullary], Volatility::Immutable)
+        }
+        None => Signature::user_defined(Volatility::Immutable),
+    };
     ScalarUDF::from(Simple { name, takes, words, gives, call, signature })
 }
 
