@@ -49,6 +49,14 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         (r"^unnest\(\) can only be applied to .*$", "EXPLODE takes an array or a map"),
         (r"^Cannot coerce arithmetic expression (.*) to valid types$", "$1 cannot be computed"),
         (r"^Cannot infer common argument type for \w+ operation (.*)$", "$1 cannot be compared"),
+        (
+            r"^Invalid function '(row_number|rank|dense_rank|percent_rank|cume_dist|ntile|lag|lead|nth_value)'.*$",
+            "`$1` needs OVER (...)",
+        ),
+        (
+            r#"^Column in SELECT must be in GROUP BY or an aggregate function: .*column "([^"]+)" must appear.*$"#,
+            "`$1` must be in GROUP BY, or in a function such as SUM or FIRST",
+        ),
         (r"^Invalid function '(\w+)'\.?.*$", "there is no function `$1`"),
         (
             r"^Cannot create filter with non-boolean predicate '(.*)' returning (.*)$",
@@ -176,7 +184,7 @@ mod tests {
 
     #[test]
     fn every_pattern_compiles() {
-        assert_eq!(RULES.len(), 11);
+        assert_eq!(RULES.len(), 13);
         assert!(CALL.is_some() && OUR_REASON.is_some() && TYPE.is_some());
     }
 
