@@ -2,7 +2,10 @@
 
 use crate::catalog::{Entry, Stamp, is_inside};
 use crate::spark_rest::Figures;
-use emberscope_analysis::diagnosis::{Diagnosis, Options, diagnose};
+use emberscope_analysis::context::{Context, Digests};
+use emberscope_analysis::diagnosis::{Diagnosis, Options, diagnose_in};
+use emberscope_analysis::thresholds::Thresholds;
+use emberscope_analysis::views::Subject;
 use emberscope_log::block::ParseOptions;
 use emberscope_log::scan::ScanOptions;
 use emberscope_model::load::load;
@@ -19,6 +22,7 @@ pub(crate) struct Opened {
     pub(crate) run: Run,
     /// Estimate of the memory it takes.
     pub(crate) bytes: u64,
+    digests: OnceLock<Digests>,
     diagnosis: OnceLock<Diagnosis>,
     figures: OnceLock<Figures>,
 }
@@ -26,12 +30,30 @@ pub(crate) struct Opened {
 impl Opened {
     fn of(run: Run) -> Opened {
         let bytes = weight(&run);
-        Opened { run, bytes, diagnosis: OnceLock::new(), figures: OnceLock::new() }
+        Opened { run, bytes, digests: OnceLock::new(), diagnosis: OnceLock::new(), figures: OnceLock::new() }
     }
 
     /// The diagnosis, made when first asked for.
     pub(crate) fn diagnosis(&self) -> &Diagnosis {
-        self.diagnosis.get_or_init(|| diagnose(&self.run, &Options::default()))
+        self.diagnosis.get_or_init(|| {
+            let options = Options::default();
+            diagnose_in(&self.context(&options.thresholds), &options)
+        })
+    }
+
+    /// What looking over the tasks gives, made when first asked for.
+    pub(crate) fn digests(&self) -> &Digests {
+        self.digests.get_or_init(|| Digests::of(&self.run))
+    }
+
+    /// What detectors know.
+    pub(crate) fn context<'o>(&'o self, thresholds: &'o Thresholds) -> Context<'o> {
+        Context::again(&self.run, thresholds, self.digests())
+    }
+
+    /// What views are made of.
+    pub(crate) fn subject(&self) -> Subject<'_> {
+        Subject { run: &self.run, digests: self.digests(), diagnosis: self.diagnosis() }
     }
 
     /// What the monitoring API counts of stages, made when first asked for.

@@ -4,6 +4,7 @@ pub mod aggregate;
 pub mod aqe;
 pub mod exchange;
 pub mod fingerprint;
+pub mod graph;
 pub mod join;
 pub mod names;
 pub mod price;
