@@ -86,3 +86,16 @@ export function inWords(name: string): string {
   const words = name.replace(/_(ms|ns|bytes)$/, "").replaceAll("_", " ");
   return words.replace(/^(gc|cpu|sql|jvm)\b/, (word) => word.toUpperCase());
 }
+
+type Measured = number | null | undefined;
+
+/** The sum of what was measured; nothing where nothing was. */
+export function sumOf(...values: Measured[]): number | undefined {
+  const measured = values.filter((value): value is number => value !== null && value !== undefined);
+  return measured.length === 0 ? undefined : measured.reduce((sum, value) => sum + value, 0);
+}
+
+/** One of another; nothing where one was not measured or the other is nothing. */
+export function ratioOf(part: Measured, whole: Measured): number | undefined {
+  return part === null || part === undefined || !whole ? undefined : part / whole;
+}
