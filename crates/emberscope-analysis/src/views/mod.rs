@@ -4,8 +4,17 @@
 //! `None` = not measured. Texts of the log are masked.
 
 pub mod configuration;
+pub mod distributions;
 pub mod executors;
+pub mod failures;
+pub mod hosts;
 pub mod jobs;
+pub mod metric;
+pub mod plan;
+pub mod plan_diff;
+pub mod scatter;
+pub mod sql;
+pub mod stage;
 pub mod stages;
 pub mod storage;
 

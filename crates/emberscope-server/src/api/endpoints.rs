@@ -1,11 +1,15 @@
 //! All addresses: one line of code for each, beside what documents it.
 
-use super::failure::number;
 use super::{
-    Endpoint, bytes, executors, findings, jobs, opened, reference, runs, schema, stages, summary, tasks,
+    Endpoint, bytes, executors, findings, jobs, opened, reference, runs, schema, sql, stage, stages, summary,
 };
 use super::{attribution, runs::RunInfo, runs::RunsPage};
 use emberscope_analysis::views::configuration::{ConfigurationView, configuration};
+use emberscope_analysis::views::plan::PlanView;
+use emberscope_analysis::views::plan_diff::PlanDiff;
+use emberscope_analysis::views::scatter::Scatter;
+use emberscope_analysis::views::sql::SqlView;
+use emberscope_analysis::views::stage::StageView;
 use emberscope_analysis::views::storage::{StorageView, storage};
 
 pub(super) const ENDPOINTS: &[Endpoint] = &[
@@ -53,12 +57,9 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         path: "/runs/{run}/stages/{stage}/{attempt}/tasks",
         name: "getTasks",
         doc: "A window of the task attempts of a stage attempt, filtered and sorted, by columns.",
-        params: tasks::PARAMS,
-        schema: schema::<tasks::TaskWindow>,
-        answer: |app, at, params| {
-            let run = opened(app, at[0])?;
-            bytes(&tasks::get(&run, number(at[1])?, number(at[2])?, params)?)
-        },
+        params: stage::tasks::PARAMS,
+        schema: schema::<stage::tasks::TaskWindow>,
+        answer: |app, at, params| bytes(&stage::tasks::get(&*opened(app, at[0])?, at, params)?),
     },
     Endpoint {
         path: "/runs/{run}/jobs",
@@ -99,6 +100,86 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         params: &[],
         schema: schema::<ConfigurationView>,
         answer: |app, at, _| bytes(&configuration(opened(app, at[0])?.subject())),
+    },
+    Endpoint {
+        path: "/runs/{run}/stages/{stage}/{attempt}",
+        name: "getStage",
+        doc: "A stage attempt: operators, parents, RDDs, accumulators, attribution.",
+        params: &[],
+        schema: schema::<StageView>,
+        answer: |app, at, _| bytes(&stage::get(&*opened(app, at[0])?, at)?),
+    },
+    Endpoint {
+        path: "/runs/{run}/stages/{stage}/{attempt}/distributions",
+        name: "getDistributions",
+        doc: "Histograms and quantiles of values over the task attempts of a stage attempt.",
+        params: stage::distributions::PARAMS,
+        schema: schema::<stage::distributions::DistributionsView>,
+        answer: |app, at, params| bytes(&stage::distributions::get(&*opened(app, at[0])?, at, params)?),
+    },
+    Endpoint {
+        path: "/runs/{run}/stages/{stage}/{attempt}/scatter",
+        name: "getScatter",
+        doc: "One value against another over the task attempts of a stage attempt; a sample says that it is one.",
+        params: stage::scatter::PARAMS,
+        schema: schema::<Scatter>,
+        answer: |app, at, params| bytes(&stage::scatter::get(&*opened(app, at[0])?, at, params)?),
+    },
+    Endpoint {
+        path: "/runs/{run}/stages/{stage}/{attempt}/hosts",
+        name: "getHosts",
+        doc: "Hosts or executors of a stage attempt beside each other.",
+        params: stage::hosts::PARAMS,
+        schema: schema::<stage::hosts::PlacesView>,
+        answer: |app, at, params| bytes(&stage::hosts::get(&*opened(app, at[0])?, at, params)?),
+    },
+    Endpoint {
+        path: "/runs/{run}/stages/{stage}/{attempt}/failures",
+        name: "getFailures",
+        doc: "Task attempts of a stage attempt that did not succeed, grouped by error.",
+        params: &[],
+        schema: schema::<stage::failures::FailuresView>,
+        answer: |app, at, _| bytes(&stage::failures::get(&*opened(app, at[0])?, at)?),
+    },
+    Endpoint {
+        path: "/runs/{run}/sql",
+        name: "getSqlExecutions",
+        doc: "SQL executions with their times, tasks, plan versions and findings.",
+        params: sql::PARAMS,
+        schema: schema::<sql::SqlPage>,
+        answer: |app, at, params| bytes(&sql::list(&*opened(app, at[0])?, params)?),
+    },
+    Endpoint {
+        path: "/runs/{run}/sql/{execution}",
+        name: "getSqlExecution",
+        doc: "A SQL execution: jobs, stages, plan versions, attribution.",
+        params: &[],
+        schema: schema::<SqlView>,
+        answer: |app, at, _| bytes(&sql::one(&*opened(app, at[0])?, at)?),
+    },
+    Endpoint {
+        path: "/runs/{run}/sql/{execution}/plans/{version}",
+        name: "getPlan",
+        doc: "A version of a plan, by its number or `last`, as a graph: operators with time, metrics, stages and findings.",
+        params: &[],
+        schema: schema::<PlanView>,
+        answer: |app, at, _| bytes(&sql::plans::get(&*opened(app, at[0])?, at)?),
+    },
+    Endpoint {
+        path: "/runs/{run}/sql/{execution}/plans/{version}/text",
+        name: "getPlanText",
+        doc: "The text of a version of a plan.",
+        params: &[],
+        schema: schema::<sql::plans::PlanText>,
+        answer: |app, at, _| bytes(&sql::plans::text(&*opened(app, at[0])?, at)?),
+    },
+    Endpoint {
+        path: "/runs/{run}/sql/{execution}/plan-diff",
+        name: "getPlanDiff",
+        doc: "What changed between two versions of a plan.",
+        params: sql::plans::DIFF_PARAMS,
+        schema: schema::<PlanDiff>,
+        answer: |app, at, params| bytes(&sql::plans::diff(&*opened(app, at[0])?, at, params)?),
     },
     Endpoint {
         path: "/reference",

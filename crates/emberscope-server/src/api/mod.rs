@@ -12,9 +12,10 @@ mod jobs;
 mod openapi;
 mod reference;
 mod runs;
+mod sql;
+mod stage;
 mod stages;
 mod summary;
-mod tasks;
 mod window;
 
 pub use openapi::document;
