@@ -17,6 +17,7 @@ pub mod sql;
 pub mod stage;
 pub mod stages;
 pub mod storage;
+pub mod timeline;
 
 use crate::context::Digests;
 use crate::diagnosis::Diagnosis;

@@ -2,6 +2,7 @@
 
 use super::{
     Endpoint, bytes, executors, findings, jobs, opened, reference, runs, schema, sql, stage, stages, summary,
+    timeline,
 };
 use super::{attribution, runs::RunInfo, runs::RunsPage};
 use emberscope_analysis::views::configuration::{ConfigurationView, configuration};
@@ -11,6 +12,7 @@ use emberscope_analysis::views::scatter::Scatter;
 use emberscope_analysis::views::sql::SqlView;
 use emberscope_analysis::views::stage::StageView;
 use emberscope_analysis::views::storage::{StorageView, storage};
+use emberscope_analysis::views::timeline::{Timeline, series::Series};
 
 pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
@@ -60,6 +62,22 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         params: stage::tasks::PARAMS,
         schema: schema::<stage::tasks::TaskWindow>,
         answer: |app, at, params| bytes(&stage::tasks::get(&*opened(app, at[0])?, at, params)?),
+    },
+    Endpoint {
+        path: "/runs/{run}/timeline",
+        name: "getTimeline",
+        doc: "The run over time at the level of detail of a picture's width: spans where there is room, densities where there is not.",
+        params: timeline::PARAMS,
+        schema: schema::<Timeline>,
+        answer: |app, at, params| bytes(&timeline::get(&*opened(app, at[0])?, params)?),
+    },
+    Endpoint {
+        path: "/runs/{run}/series",
+        name: "getSeries",
+        doc: "Cores, executors and memory over time, in pieces of equal length.",
+        params: timeline::SERIES_PARAMS,
+        schema: schema::<Series>,
+        answer: |app, at, params| bytes(&timeline::get_series(&*opened(app, at[0])?, params)?),
     },
     Endpoint {
         path: "/runs/{run}/jobs",

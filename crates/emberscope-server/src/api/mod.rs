@@ -16,6 +16,7 @@ mod sql;
 mod stage;
 mod stages;
 mod summary;
+mod timeline;
 mod window;
 
 pub use openapi::document;

@@ -12,13 +12,9 @@ use emberscope_analysis::views::timeline::{LaneKind, Query, Timeline, timeline};
 /// Most pieces of time in an answer.
 const PIECES: usize = 4000;
 
-const FROM: Param = Param {
-    name: "from_ms",
-    kind: "integer",
-    doc: "Begin of the part, since the run's start. [default: 0]",
-};
-const TO: Param =
-    Param { name: "to_ms", kind: "integer", doc: "End of the part. [default: the run's end]" };
+const FROM: Param =
+    Param { name: "from_ms", kind: "integer", doc: "Begin of the part, since the run's start. [default: 0]" };
+const TO: Param = Param { name: "to_ms", kind: "integer", doc: "End of the part. [default: the run's end]" };
 
 pub(super) const PARAMS: &[Param] = &[
     FROM,
