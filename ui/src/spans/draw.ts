@@ -191,7 +191,9 @@ function flags(context: CanvasRenderingContext2D, picture: Picture, scale: Scale
     const x = scale.x(flag.ms);
     if (x < picture.gutter || x > picture.width) continue;
     context.fillStyle = flag.colour;
+    context.globalAlpha = 0.4;
     context.fillRect(x - 0.5, AXIS, 1, picture.height);
+    context.globalAlpha = 1;
     context.beginPath();
     context.moveTo(x - 4, AXIS);
     context.lineTo(x + 4, AXIS);

@@ -14,6 +14,8 @@ export type Meaning =
   | { kind: "density"; lane: number; index: number };
 
 export interface Adapted {
+  /** What the lanes were made of. */
+  timeline: Timeline;
   lanes: SpanLane[];
   palette: string[];
   meaning: (hit: Hit) => Meaning | undefined;
@@ -23,7 +25,7 @@ export interface Adapted {
 
 /** Colours beyond the parts; hosts take turns. */
 const HOSTS = ["--c-cpu", "--c-sched", "--c-fetch", "--c-gc", "--good", "--c-driver", "--c-deser", "--c-exec", "--c-write", "--c-other"];
-const FIXED = { ok: "--c-idle4", wait: "--c-idle", failed: "--bad", running: "--warn", merged: "--c-idle2", success: "--good", sql: "--c-idle4" };
+const FIXED = { ok: "--c-idle4", wait: "--c-idle", failed: "--bad", running: "--c-sched", merged: "--c-idle2", success: "--good", critical: "--c-driver2", warning: "--c-exec" };
 
 class Palette {
   readonly colours: string[] = [];
@@ -65,7 +67,15 @@ const SEGMENTS_PX = 14;
 
 const STATUS_COLOURS: Record<string, string> = { success: FIXED.success, failed: FIXED.failed, killed: "--c-sched", running: FIXED.running, resubmitted: "--c-gc" };
 
-export function adapt(timeline: Timeline, colouring: Colouring, msPerPx: number): Adapted {
+/** What findings say of spans: the worst severity, by `sql 4` and `stage 3.0`. */
+export type Severities = Map<string, string>;
+
+/** Height that task lanes fill together, if their number lets them. */
+const LANES_PX = 400;
+
+export function adapt(source: Timeline, colouring: Colouring, msPerPx: number, severities: Severities = new Map()): Adapted {
+  // A driver that ran no task is no lane.
+  const timeline = { ...source, lanes: source.lanes.filter((lane) => lane.executor_id !== "driver" || lane.rows > 0) };
   const palette = new Palette();
   const lanes: SpanLane[] = [];
   const meanings: (Meaning[] | undefined)[] = [];
@@ -77,9 +87,9 @@ export function adapt(timeline: Timeline, colouring: Colouring, msPerPx: number)
     { band: "stages", kind: "stage", label: "Stages", word: "stage" },
   ] as const;
   for (const { band, kind, label } of bands) {
-    const source = timeline[band];
-    if (source.rows === 0) continue;
-    const pieces = bandPieces(source, palette);
+    const of = timeline[band];
+    if (of.rows === 0) continue;
+    const pieces = bandPieces(of, kind, palette, severities);
     const meaning = pieces.sort((a, b) => a.from - b.from || a.row - b.row).map((piece): Meaning =>
       piece.isMerged ? { kind: "merged", band, index: piece.of } : { kind, band, index: piece.of });
     const lane = lanes.length;
@@ -87,9 +97,9 @@ export function adapt(timeline: Timeline, colouring: Colouring, msPerPx: number)
       // A stage's waiting comes before its running: it has one stop.
       if (!piece.isMerged && meaning.findIndex((one) => one.kind === kind && one.index === piece.of) === index) stops.push({ hit: { lane, kind: "span", index }, from: piece.from });
     });
-    const rowHeight = source.rows <= 8 ? 16 : source.rows <= 20 ? 11 : 5;
+    const rowHeight = of.rows <= 8 ? 18 : of.rows <= 20 ? 11 : 5;
     lanes.push({
-      key: band, label, hint: `${source.total}`, rows: source.rows, rowHeight, gap: 10, ...columns(pieces),
+      key: band, label, hint: `${of.total}`, rows: of.rows, rowHeight, gap: 10, ...columns(pieces),
       text: (n) => {
         const one = meaning[n];
         return one ? spanText(timeline, one) : "";
@@ -99,19 +109,21 @@ export function adapt(timeline: Timeline, colouring: Colouring, msPerPx: number)
   }
 
   const hosts = [...new Set(timeline.lanes.map((lane) => lane.host ?? ""))];
+  const allRows = timeline.lanes.reduce((sum, lane) => sum + Math.max(lane.rows, 1), 0);
   timeline.lanes.forEach((lane, index) => {
     const host = palette.of(HOSTS[hosts.indexOf(lane.host ?? "") % HOSTS.length] ?? "--c-cpu");
     const pieces = taskPieces(timeline, lane, colouring, palette, host, msPerPx);
     const meaning = pieces.sort((a, b) => a.from - b.from || a.row - b.row).map((piece): Meaning => ({ kind: "task", lane: index, index: piece.of }));
     const rows = Math.max(lane.rows, 1);
     lanes.push({
-      key: lane.name, label: laneLabel(lane), hint: laneHint(lane), rows, rowHeight: Math.min(Math.max(44 / rows, 2.5), 13), gap: 5,
+      key: lane.name, label: laneLabel(lane), hint: laneHint(lane), rows, rowHeight: Math.min(Math.max(LANES_PX / allRows, 40 / rows, 2.5), 20), gap: 6,
       ...columns(pieces), density: density(timeline, lane, rows, colouring, palette, host),
     });
     meanings.push(meaning);
   });
   const firstLane = lanes.length - timeline.lanes.length;
   return {
+    timeline,
     lanes,
     palette: palette.colours,
     meaning: (hit) => (hit.kind === "density" ? { kind: "density", lane: hit.lane - firstLane, index: hit.index } : meanings[hit.lane]?.[hit.index]),
@@ -120,7 +132,7 @@ export function adapt(timeline: Timeline, colouring: Colouring, msPerPx: number)
 }
 
 function laneLabel(lane: Lane): string {
-  if (lane.executor_id) return lane.executor_id === "driver" ? "driver" : `executor ${lane.executor_id}`;
+  if (lane.executor_id) return lane.executor_id === "driver" ? "driver" : `exec ${lane.executor_id}`;
   return lane.stage_id !== null && lane.stage_id !== undefined ? `stage ${lane.stage_id}.${lane.stage_attempt}` : lane.name;
 }
 
@@ -135,16 +147,21 @@ export function spanText(timeline: Timeline, one: Meaning): string {
   const span = timeline[one.band].spans[one.index];
   if (!span) return "";
   const name = one.kind === "stage" ? `${span.id}.${span.attempt ?? 0}` : `${span.id}`;
-  return one.kind === "stage" ? name : `${name} ${span.label}`;
+  return `${name} ${span.label}`;
 }
 
-function bandPieces(band: Band, palette: Palette): Piece[] {
-  const colour = (status: string) => palette.of(status === "failed" ? FIXED.failed : status === "running" || status === "active" ? FIXED.running : FIXED.ok);
+function bandPieces(band: Band, kind: string, palette: Palette, severities: Severities): Piece[] {
+  const colour = (span: Band["spans"][number]): number => {
+    const severity = severities.get(kind === "stage" ? `stage ${span.id}.${span.attempt ?? 0}` : `${kind} ${span.id}`);
+    if (span.status === "failed") return palette.of(FIXED.failed);
+    if (severity === "critical" || severity === "warning") return palette.of(severity === "critical" ? FIXED.critical : FIXED.warning);
+    return palette.of(span.status === "running" || span.status === "active" ? FIXED.running : FIXED.ok);
+  };
   const pieces: Piece[] = [];
   band.spans.forEach((span, of) => {
     const start = span.running_ms ?? span.from_ms;
     if (start > span.from_ms) pieces.push({ from: span.from_ms, to: start, row: span.row, colour: palette.of(FIXED.wait), of });
-    pieces.push({ from: start, to: span.to_ms, row: span.row, colour: colour(span.status), of });
+    pieces.push({ from: start, to: span.to_ms, row: span.row, colour: colour(span), of });
   });
   band.merged.forEach((merged, of) => {
     pieces.push({ from: merged.from_ms, to: merged.to_ms, row: merged.row, colour: palette.of(merged.failed > 0 ? FIXED.failed : FIXED.merged), of, isMerged: true });
