@@ -11,6 +11,8 @@ export class Refusal extends Error {
     readonly code: string,
     message: string,
     readonly hint: string,
+    /** Where in a statement, from 1. */
+    readonly position?: { line: number; column: number },
   ) {
     super(message);
   }
@@ -20,8 +22,8 @@ const answers = new Map<string, unknown>();
 
 async function refusal(response: Response): Promise<Refusal> {
   try {
-    const { error } = (await response.json()) as { error: { code: string; message: string; hint: string } };
-    return new Refusal(response.status, error.code, error.message, error.hint);
+    const { error } = (await response.json()) as { error: { code: string; message: string; hint: string; position?: { line: number; column: number } } };
+    return new Refusal(response.status, error.code, error.message, error.hint, error.position);
   } catch {
     const hint = response.status === 401
       ? "Open the address that `emberscope serve` printed when it started."
@@ -58,6 +60,9 @@ export async function askAndKeep<T>(path: string, signal: AbortSignal): Promise<
   if (oldest !== undefined) answers.delete(oldest);
   return answer;
 }
+
+/** The address of a file that the browser fetches by itself. */
+export const fileAddress = (path: string): string => BASE + path;
 
 /** A path with a query; what is undefined or empty is left out. */
 export function path(base: string, query: Record<string, string | number | undefined | null> = {}): string {

@@ -15,5 +15,5 @@ const marked = new Marked({
 });
 
 export function rendered(markdown: string): string {
-  return marked.parse(markdown, { async: false }).replaceAll("<pre>", '<pre tabindex="0">').replaceAll("<table>", '<table tabindex="0">');
+  return marked.parse(markdown, { async: false }).replaceAll("<th></th>", "<td></td>").replaceAll("<pre>", '<pre tabindex="0">').replaceAll("<table>", '<table tabindex="0">');
 }

@@ -181,9 +181,28 @@ function words(context: CanvasRenderingContext2D, lane: SpanLane, top: number, s
     if (room < WORDS - 8) continue;
     const text = fitted(context, lane.text(n), room);
     if (!text) continue;
-    context.fillStyle = look.ink;
+    context.fillStyle = inkOn(look.palette[lane.colour[n] ?? 0] ?? look.raise);
     context.fillText(text, x + 4, top + (lane.row[n] ?? 0) * lane.rowHeight + lane.rowHeight / 2);
   }
+}
+
+const inks = new Map<string, string>();
+
+/** Black or white, whichever reads better on a colour. */
+export function inkOn(colour: string): string {
+  let ink = inks.get(colour);
+  if (ink === undefined) {
+    const hex = /^#([\da-f]{3}|[\da-f]{6})$/i.exec(colour)?.[1] ?? "888888";
+    const full = hex.length === 3 ? [...hex].map((digit) => digit + digit).join("") : hex;
+    const [r = 0, g = 0, b = 0] = [0, 2, 4].map((at) => {
+      const value = Number.parseInt(full.slice(at, at + 2), 16) / 255;
+      return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+    });
+    // Where contrast with white and with black are equal.
+    ink = 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#101418" : "#ffffff";
+    inks.set(colour, ink);
+  }
+  return ink;
 }
 
 function flags(context: CanvasRenderingContext2D, picture: Picture, scale: Scale): void {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { inkOn } from "./draw";
 import { hit, lastAtMost, markText, marks, packed, Scale, type SpanLane, tops, within, zoomed } from "./layout";
 
 const lane = (spans: [number, number, number][], more: Partial<SpanLane> = {}): SpanLane => ({
@@ -72,6 +73,15 @@ describe("hit", () => {
     expect(lastAtMost([1, 2, 2, 5], 2)).toBe(2);
     expect(lastAtMost([1, 2], 0)).toBe(-1);
     expect(lastAtMost([], 0)).toBe(-1);
+  });
+});
+
+describe("ink", () => {
+  it("reads on what it is written on", () => {
+    expect(inkOn("#0f1216")).toBe("#ffffff");
+    expect(inkOn("#fff")).toBe("#101418");
+    expect(inkOn("#c9353c")).toBe("#ffffff");
+    expect(inkOn("#dcd8d2")).toBe("#101418");
   });
 });
 

@@ -57,7 +57,8 @@ export class Scale {
   }
 }
 
-const STEPS = [
+/** Steps between marks of time, milliseconds. */
+export const STEPS = [
   1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 10e3, 20e3, 30e3, 60e3, 120e3, 300e3, 600e3, 900e3, 1800e3, 3600e3,
   7200e3, 14400e3, 21600e3, 43200e3, 86400e3, 172800e3, 604800e3,
 ];

@@ -75,7 +75,7 @@ const LANES_PX = 400;
 
 export function adapt(source: Timeline, colouring: Colouring, msPerPx: number, severities: Severities = new Map()): Adapted {
   // A driver that ran no task is no lane.
-  const timeline = { ...source, lanes: source.lanes.filter((lane) => lane.executor_id !== "driver" || lane.rows > 0) };
+  const timeline = { ...source, lanes: source.lanes.filter((lane) => lane.executor_id !== "driver" || source.lanes.length === 1 || lane.tasks.from_ms.length + lane.density.from_ms.length > 0) };
   const palette = new Palette();
   const lanes: SpanLane[] = [];
   const meanings: (Meaning[] | undefined)[] = [];

@@ -22,8 +22,10 @@ pub(crate) fn is_built() -> bool {
 pub(super) fn document() -> Response {
     match Built::get(DOCUMENT) {
         Some(file) => {
-            let headers =
-                [(header::CONTENT_TYPE, "text/html; charset=utf-8"), (header::CONTENT_SECURITY_POLICY, POLICY)];
+            let headers = [
+                (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+                (header::CONTENT_SECURITY_POLICY, POLICY),
+            ];
             (headers, file.data).into_response()
         }
         None => message(StatusCode::NOT_FOUND, "There is nothing here", "The list of runs is at /list."),
