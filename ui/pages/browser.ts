@@ -43,8 +43,20 @@ export interface Watch {
   complaints: string[];
 }
 
+/** Requests of pages that are under way, and how many have ended. */
+const asking = new WeakMap<Page, { open: number; finished: number }>();
+
 export async function watched(of: BrowserContext): Promise<Watch> {
   const page = await of.newPage();
+  const counts = { open: 0, finished: 0 };
+  asking.set(page, counts);
+  page.on("request", () => (counts.open += 1));
+  for (const end of ["requestfinished", "requestfailed"] as const) {
+    page.on(end as "requestfinished", () => {
+      counts.open -= 1;
+      counts.finished += 1;
+    });
+  }
   const complaints: string[] = [];
   page.on("pageerror", (error) => complaints.push(`error: ${error.message}`));
   page.on("console", (message) => {
@@ -62,8 +74,15 @@ export async function visit(page: Page, hash: string): Promise<void> {
   await settled(page);
 }
 
+/** Waits until nothing has been asked for a moment, which is sooner than "networkidle" tells. */
 export async function settled(page: Page): Promise<void> {
-  await page.waitForLoadState("networkidle");
+  const QUIET_MS = 150;
+  for (let quiet = 0; quiet < QUIET_MS; ) {
+    const before = asking.get(page)?.finished ?? 0;
+    await page.waitForTimeout(30);
+    const now = asking.get(page);
+    quiet = now === undefined || (now.open === 0 && now.finished === before) ? quiet + 30 : 0;
+  }
   await page.waitForFunction(() => !document.querySelector(".bones"));
 }
 

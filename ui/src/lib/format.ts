@@ -33,9 +33,11 @@ export function share(part: number): string {
   return `${(part * 100).toFixed(0)} %`;
 }
 
+const NUMBERS = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+
 /** `1,234,567`. */
 export function grouped(value: number): string {
-  return Math.round(value).toLocaleString("en-US");
+  return NUMBERS.format(value);
 }
 
 /** `1 task`, `12 tasks`. */
