@@ -15,6 +15,8 @@ declare module "vitest" {
     base: string;
     entrance: string;
     token: string;
+    /** A directory that is served, to put logs into. */
+    place: string;
   }
 }
 
@@ -53,6 +55,7 @@ export default async function setup(project: TestProject): Promise<() => void> {
   project.provide("base", base);
   project.provide("entrance", entrance);
   project.provide("token", token);
+  project.provide("place", place);
   return () => {
     server.kill();
     rmSync(place, { recursive: true });

@@ -1,12 +1,14 @@
 import { gzipSync } from "node:zlib";
-import { readdirSync, readFileSync } from "node:fs";
+import { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { BrowserContext, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { close, context, settled, visit, watched, WIDE } from "./browser";
 import { runs } from "./views";
 
 const DIST = resolve(import.meta.dirname, "../dist");
+const PLAIN_DIR = resolve(import.meta.dirname, "../../fixtures/logs/codec-none-4.3.0");
+const PLAIN = resolve(PLAIN_DIR, readdirSync(PLAIN_DIR)[0] ?? "");
 const size = (name: string): number => gzipSync(readFileSync(`${DIST}/assets/${name}`), { level: 9 }).length;
 
 describe("what is sent", () => {
@@ -75,6 +77,19 @@ describe("what is shared", () => {
     await page.mouse.up();
     await page.waitForFunction(() => /from=\d+&to=\d+/.test(location.hash));
     await page.waitForSelector(".chosen");
+  });
+
+  it("shows by itself that a run goes on, and that it ended", async () => {
+    const lines = readFileSync(PLAIN, "utf8").split("\n").filter(Boolean).map((line) => line.replaceAll("small", "growing"));
+    const log = resolve(inject("place"), "app-growing.inprogress");
+    writeFileSync(log, `${lines.slice(0, Math.floor(lines.length / 2)).join("\n")}\n`);
+    await visit(page, "#/");
+    await page.locator("a.open", { hasText: "growing" }).click({ timeout: 20_000 });
+    await page.waitForSelector(".verdict");
+    expect(await page.locator(".top").textContent()).toContain("no end yet");
+    appendFileSync(log, `${lines.slice(Math.floor(lines.length / 2)).join("\n")}\n`);
+    await page.waitForFunction(() => document.querySelector(".top")?.textContent?.includes("succeeded"), undefined, { timeout: 30_000 });
+    rmSync(log);
   });
 
   it("has the same theme as was chosen last", async () => {

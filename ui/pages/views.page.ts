@@ -29,7 +29,8 @@ for (const look of [WIDE, NARROW]) {
       expect(await faults(of, look, GENERAL)).toBe("");
     });
     it("shows every view of every run", { timeout: 400_000 }, async () => {
-      const all = await runs();
+      // Another file's run comes and goes.
+      const all = (await runs()).filter((run) => run.name !== "growing");
       expect(all.length).toBe(4);
       const found: string[] = [];
       for (const run of all) found.push(await faults(of, look, await views(run.id)));

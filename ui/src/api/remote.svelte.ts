@@ -1,6 +1,7 @@
 /** An answer of the server as state: what is shown while it is awaited, when it came, when it did not. */
 
 import { askAndKeep, known, Refusal } from "./client";
+import { currentRevision } from "./live.svelte";
 
 export class Remote<T> {
   data = $state.raw<T | undefined>(undefined);
@@ -20,6 +21,7 @@ export class Remote<T> {
     this.#path = path;
     this.#keepsOld = keepsOld;
     $effect(() => {
+      void currentRevision();
       this.#load(path());
       return () => this.#abort?.abort();
     });
