@@ -50,10 +50,11 @@ export async function watched(of: BrowserContext): Promise<Watch> {
   const page = await of.newPage();
   const counts = { open: 0, finished: 0 };
   asking.set(page, counts);
-  page.on("request", () => (counts.open += 1));
+  // What the server tells by itself is a request that does not end.
+  page.on("request", (request) => (counts.open += Number(request.resourceType() !== "eventsource")));
   for (const end of ["requestfinished", "requestfailed"] as const) {
-    page.on(end as "requestfinished", () => {
-      counts.open -= 1;
+    page.on(end as "requestfinished", (request) => {
+      counts.open -= Number(request.resourceType() !== "eventsource");
       counts.finished += 1;
     });
   }

@@ -1,7 +1,7 @@
 /** An answer of the server as state: what is shown while it is awaited, when it came, when it did not. */
 
 import { askAndKeep, known, Refusal } from "./client";
-import { currentRevision } from "./live.svelte";
+import { live } from "./live.svelte";
 
 export class Remote<T> {
   data = $state.raw<T | undefined>(undefined);
@@ -21,7 +21,7 @@ export class Remote<T> {
     this.#path = path;
     this.#keepsOld = keepsOld;
     $effect(() => {
-      void currentRevision();
+      void live.revision;
       this.#load(path());
       return () => this.#abort?.abort();
     });

@@ -94,7 +94,10 @@ function grid(context: CanvasRenderingContext2D, picture: Picture, scale: Scale,
   for (const ms of at) {
     const x = Math.round(scale.x(ms));
     if (isLines) context.fillRect(x, AXIS, 1, picture.height - AXIS);
-    else context.fillText(markText(ms, step), x + 3, AXIS / 2);
+    else {
+      const text = markText(ms, step);
+      if (x + 3 + widthOf(context, text) <= picture.width) context.fillText(text, x + 3, AXIS / 2);
+    }
   }
 }
 
