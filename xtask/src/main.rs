@@ -11,6 +11,7 @@ mod full;
 mod fuzz;
 mod referee;
 mod run;
+mod ui;
 
 use clap::{Parser, Subcommand};
 
@@ -31,6 +32,8 @@ enum Command {
     Fixtures(fixtures::Args),
     /// Record again what Spark's History Server answers about the fixtures
     Referee(referee::Args),
+    /// Build the page that the server embeds, from `ui/`
+    Ui(ui::Args),
     /// Run everything that CI does not: fixtures, referee, fuzz, bench
     Full(full::Args),
 }
@@ -41,6 +44,7 @@ fn main() -> anyhow::Result<()> {
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Fixtures(args) => fixtures::run(&args),
         Command::Referee(args) => referee::run(&args),
+        Command::Ui(args) => ui::run(&args),
         Command::Full(args) => full::run(&args),
     }
 }

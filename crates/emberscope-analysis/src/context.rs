@@ -123,9 +123,36 @@ pub struct Context<'r> {
     keys: std::sync::OnceLock<BTreeMap<u32, StageKey>>,
 }
 
+/// What looking over all task attempts of a run gave, to be kept: a context is made of it in no time.
+#[derive(Clone, Debug, Default)]
+pub struct Digests {
+    /// Totals of all stage attempts, as [`Run::stages`].
+    pub stages: Vec<StageDigest>,
+    /// Executors, slots and their result lags.
+    pub occupancy: Occupancy,
+}
+
+impl Digests {
+    /// Looks over a run.
+    pub fn of(run: &Run) -> Self {
+        let thresholds = Thresholds::default();
+        let context = Context::of(run, &thresholds);
+        Digests { stages: context.stages, occupancy: context.occupancy }
+    }
+}
+
 impl<'r> Context<'r> {
     /// Looks over a run.
     pub fn of(run: &'r Run, thresholds: &'r Thresholds) -> Self {
+        Self::with(run, thresholds, None)
+    }
+
+    /// The context of a run that was looked over already.
+    pub fn again(run: &'r Run, thresholds: &'r Thresholds, digests: &Digests) -> Self {
+        Self::with(run, thresholds, Some(digests))
+    }
+
+    fn with(run: &'r Run, thresholds: &'r Thresholds, digests: Option<&Digests>) -> Self {
         let last_event = run.stages.iter().filter_map(|stage| stage.last_finish_ms).max();
         let end_ms = run.application.end_ms.or(last_event).unwrap_or(0);
         let first_event = run.stages.iter().filter_map(|stage| stage.submitted_ms).min();
@@ -144,14 +171,17 @@ impl<'r> Context<'r> {
                 .any(|executor| executor.id == "driver" && executor.cores.is_some()),
             thresholds,
             plans: PlanCache::default(),
-            occupancy: occupancy(run),
+            occupancy: digests.map_or_else(|| occupancy(run), |digests| digests.occupancy.clone()),
             warm_from: BTreeMap::new(),
             capacity: std::sync::OnceLock::new(),
             queries: std::sync::OnceLock::new(),
             keys: std::sync::OnceLock::new(),
         };
         context.allocated_core_ms = context.available_core_ms(start_ms, end_ms);
-        context.stages = crate::parallel::map(&run.stages, |position, stage| context.digest(position, stage));
+        context.stages = match digests {
+            Some(digests) => digests.stages.clone(),
+            None => crate::parallel::map(&run.stages, |position, stage| context.digest(position, stage)),
+        };
         for digest in &context.stages {
             for ((executor, _, _), (_, finish)) in digest.executors.iter().zip(&digest.executor_firsts) {
                 let warm = context.warm_from.entry(*executor).or_insert(*finish);

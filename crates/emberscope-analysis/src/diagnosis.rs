@@ -88,17 +88,22 @@ pub struct Diagnosis {
 
 /// Diagnoses a run.
 pub fn diagnose(run: &Run, options: &Options) -> Diagnosis {
-    let context = Context::of(run, &options.thresholds);
-    let Sink { claims, mut not_checked } = look(&context, options);
+    diagnose_in(&Context::of(run, &options.thresholds), options)
+}
+
+/// Diagnoses a run that was looked over already, with the thresholds of `context`.
+pub fn diagnose_in(context: &Context<'_>, options: &Options) -> Diagnosis {
+    let run = context.run;
+    let Sink { claims, mut not_checked } = look(context, options);
     let claims = claims.into_iter().filter(|claim| is_asked_for(claim, options)).collect();
-    let claims = merge::fold(&context, claims);
-    let pricer = Pricer::of(&context);
+    let claims = merge::fold(context, claims);
+    let pricer = Pricer::of(context);
     let model_error = pricer.as_ref().map_or_else(ModelError::default, Pricer::model_error);
-    let mut priced = price(&context, pricer.as_ref(), claims);
-    merge::failure_first(&context, &mut priced);
+    let mut priced = price(context, pricer.as_ref(), claims);
+    merge::failure_first(context, &mut priced);
     merge::settle_values(&mut priced);
-    let attribution = attribute(&context, model_error);
-    let mut verdict = verdict(&context, pricer.as_ref(), &priced, &attribution);
+    let attribution = attribute(context, model_error);
+    let mut verdict = verdict(context, pricer.as_ref(), &priced, &attribution);
     if let Some(what) = options.restriction() {
         verdict.headline = format!("Only {what}: {}", verdict.headline);
     }

@@ -33,4 +33,5 @@ pub mod tail;
 pub mod tail_worth;
 pub mod thresholds;
 pub mod verdict;
+pub mod views;
 pub mod words;

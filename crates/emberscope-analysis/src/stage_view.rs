@@ -108,6 +108,7 @@ impl Task {
 const TIMES: &[TaskColumn] = &[
     TaskColumn::TaskId,
     TaskColumn::Executor,
+    TaskColumn::Locality,
     TaskColumn::LaunchTime,
     TaskColumn::ExecutorDeserializeTime,
     TaskColumn::ExecutorRunTime,

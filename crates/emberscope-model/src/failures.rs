@@ -48,7 +48,7 @@ impl FailuresBuilder {
     pub(crate) fn add(&mut self, task_id: u64, stage_id: u32, stage_attempt: u32, reason: &TaskEndReason) {
         let status = TaskStatus::from_reason(&reason.reason);
         let message = message_of(reason);
-        let pattern = without_numbers(message.lines().next().unwrap_or("").trim());
+        let pattern = pattern_of(&message);
         let key = (status, reason.class_name.clone(), pattern.clone());
         let mut text = reason.full_stack_trace.clone().unwrap_or(message);
         truncate(&mut text, EXAMPLE_BYTES);
@@ -126,6 +126,11 @@ pub(crate) fn error_text(reason: &TaskEndReason) -> Option<String> {
 fn message_of(reason: &TaskEndReason) -> String {
     let text = [&reason.description, &reason.message, &reason.loss_reason, &reason.kill_reason];
     text.into_iter().flatten().next().cloned().unwrap_or_else(|| reason.reason.clone())
+}
+
+/// What texts of attempts that ended alike have in common: the first line, with numbers replaced by `#`.
+pub fn pattern_of(message: &str) -> String {
+    without_numbers(message.lines().next().unwrap_or("").trim())
 }
 
 /// Replaces every run of digits, so that ids and sizes do not split a group.

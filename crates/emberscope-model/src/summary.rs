@@ -168,7 +168,8 @@ pub struct ExecutorTotals {
     pub busy_core_ms: Option<i64>,
 }
 
-fn add(sums: &mut Sums, more: &Sums) {
+/// Adds sums of task columns; what neither has stays not measured.
+pub fn add(sums: &mut Sums, more: &Sums) {
     for (sum, more) in sums.iter_mut().zip(more) {
         if let Some(more) = more {
             *sum = Some(sum.unwrap_or(0) + more);
@@ -177,7 +178,8 @@ fn add(sums: &mut Sums, more: &Sums) {
 }
 
 impl Work {
-    fn of(sums: &Sums) -> Self {
+    /// From sums of task columns.
+    pub fn of(sums: &Sums) -> Self {
         let get = |column: TaskColumn| sums[column.slot()];
         let shuffle_read_bytes = match (get(TaskColumn::LocalBytesRead), get(TaskColumn::RemoteBytesRead)) {
             (None, None) => None,

@@ -25,7 +25,8 @@ type Pairs = Query<Vec<(String, String)>>;
 /// Everything that is served.
 pub fn router(app: Arc<App>) -> Router {
     Router::new()
-        .route("/", get(page::runs))
+        .route("/", get(page::root))
+        .route("/list", get(page::runs))
         .route("/runs/{id}", get(page::run))
         .route("/enter", get(page::enter))
         .route("/assets/{name}", get(page::asset))

@@ -2,7 +2,11 @@
 
 use crate::catalog::{Entry, Stamp, is_inside};
 use crate::spark_rest::Figures;
-use emberscope_analysis::diagnosis::{Diagnosis, Options, diagnose};
+use emberscope_analysis::context::{Context, Digests};
+use emberscope_analysis::diagnosis::{Diagnosis, Options, diagnose_in};
+use emberscope_analysis::thresholds::Thresholds;
+use emberscope_analysis::views::Subject;
+use emberscope_analysis::views::timeline::TimelineIndex;
 use emberscope_log::block::ParseOptions;
 use emberscope_log::scan::ScanOptions;
 use emberscope_model::load::load;
@@ -19,6 +23,8 @@ pub(crate) struct Opened {
     pub(crate) run: Run,
     /// Estimate of the memory it takes.
     pub(crate) bytes: u64,
+    digests: OnceLock<Digests>,
+    timeline: OnceLock<TimelineIndex>,
     diagnosis: OnceLock<Diagnosis>,
     figures: OnceLock<Figures>,
 }
@@ -26,12 +32,42 @@ pub(crate) struct Opened {
 impl Opened {
     fn of(run: Run) -> Opened {
         let bytes = weight(&run);
-        Opened { run, bytes, diagnosis: OnceLock::new(), figures: OnceLock::new() }
+        Opened {
+            run,
+            bytes,
+            digests: OnceLock::new(),
+            timeline: OnceLock::new(),
+            diagnosis: OnceLock::new(),
+            figures: OnceLock::new(),
+        }
     }
 
     /// The diagnosis, made when first asked for.
     pub(crate) fn diagnosis(&self) -> &Diagnosis {
-        self.diagnosis.get_or_init(|| diagnose(&self.run, &Options::default()))
+        self.diagnosis.get_or_init(|| {
+            let options = Options::default();
+            diagnose_in(&self.context(&options.thresholds), &options)
+        })
+    }
+
+    /// What looking over the tasks gives, made when first asked for.
+    pub(crate) fn digests(&self) -> &Digests {
+        self.digests.get_or_init(|| Digests::of(&self.run))
+    }
+
+    /// What timelines are made of, made when first asked for.
+    pub(crate) fn timeline(&self) -> &TimelineIndex {
+        self.timeline.get_or_init(|| TimelineIndex::of(&self.run, self.digests()))
+    }
+
+    /// What detectors know.
+    pub(crate) fn context<'o>(&'o self, thresholds: &'o Thresholds) -> Context<'o> {
+        Context::again(&self.run, thresholds, self.digests())
+    }
+
+    /// What views are made of.
+    pub(crate) fn subject(&self) -> Subject<'_> {
+        Subject { run: &self.run, digests: self.digests(), diagnosis: self.diagnosis() }
     }
 
     /// What the monitoring API counts of stages, made when first asked for.
@@ -45,7 +81,9 @@ fn weight(run: &Run) -> u64 {
     let texts: usize = run.strings.texts().iter().map(|text| 2 * text.len() + 48).sum();
     let parts = run.stages.len() * 2048 + run.jobs.len() * 512 + run.sql_executions.len() * 2048;
     let small = run.storage.rdds.len() * 96 + run.task_errors.len() * 96 + run.task_threads.len() * 96;
-    (run.task_memory_bytes() + run.blobs.memory_bytes() + texts + parts + small + (1 << 20)) as u64
+    let rows: usize = run.stages.iter().map(|stage| stage.tasks.rows()).sum();
+    let timeline = rows * TimelineIndex::BYTES_A_TASK;
+    (timeline + run.task_memory_bytes() + run.blobs.memory_bytes() + texts + parts + small + (1 << 20)) as u64
 }
 
 /// Why a run cannot be opened.

@@ -4,6 +4,7 @@ pub mod aggregate;
 pub mod aqe;
 pub mod exchange;
 pub mod fingerprint;
+pub mod graph;
 pub mod join;
 pub mod names;
 pub mod price;
@@ -90,9 +91,13 @@ pub struct SqlView<'r> {
 impl<'r> SqlView<'r> {
     /// Looks at the final plan of an execution; `None` when the log has none.
     pub fn of(run: &'r Run, execution: &'r SqlExecution) -> Option<Self> {
-        let tree = run.final_plan(execution)?;
-        let stages = run.node_stages(execution, &tree);
-        Some(SqlView { execution, nodes: nodes(&tree, stages), run, metrics: OnceLock::new() })
+        Some(Self::of_tree(run, execution, &run.final_plan(execution)?))
+    }
+
+    /// Looks at any version of an execution's plan.
+    pub fn of_tree(run: &'r Run, execution: &'r SqlExecution, tree: &PlanTree) -> Self {
+        let stages = run.node_stages(execution, tree);
+        SqlView { execution, nodes: nodes(tree, stages), run, metrics: OnceLock::new() }
     }
 
     /// Total of a metric of a node, by the metric's name; `None` when it was never updated.

@@ -2,7 +2,7 @@
 
 /// Sums of weighted intervals over pieces of equal length.
 #[derive(Clone, Debug)]
-pub(super) struct Buckets {
+pub(crate) struct Buckets {
     start: f64,
     length: f64,
     /// Time in the pieces where intervals begin and end.
@@ -13,7 +13,7 @@ pub(super) struct Buckets {
 
 impl Buckets {
     /// `pieces` of the time from `start` to the later `end`.
-    pub(super) fn new(start: i64, end: i64, pieces: usize) -> Self {
+    pub(crate) fn new(start: i64, end: i64, pieces: usize) -> Self {
         Buckets {
             start: start as f64,
             length: ((end - start) as f64 / pieces as f64).max(f64::MIN_POSITIVE),
@@ -23,7 +23,7 @@ impl Buckets {
     }
 
     /// Adds an interval; what lies outside is left out.
-    pub(super) fn add(&mut self, from: i64, to: i64, weight: f64) {
+    pub(crate) fn add(&mut self, from: i64, to: i64, weight: f64) {
         let pieces = self.partial.len() as f64;
         let place = |time: i64| ((time as f64 - self.start) / self.length).clamp(0.0, pieces);
         let (from, to) = (place(from), place(to));
@@ -43,7 +43,7 @@ impl Buckets {
     }
 
     /// The mean weight in each piece.
-    pub(super) fn means(&self) -> Vec<f64> {
+    pub(crate) fn means(&self) -> Vec<f64> {
         let mut covering = 0.0;
         let rounded = |value: f64| (value * 1000.0).round() / 1000.0;
         (self.partial.iter().zip(&self.whole))

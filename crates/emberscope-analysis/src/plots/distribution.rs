@@ -4,6 +4,7 @@ use crate::diagnosis::Diagnosis;
 use emberscope_log::columns::TaskColumn;
 use emberscope_model::distribution::Distribution;
 use emberscope_model::run::{Run, StageAttempt};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Stages that are shown.
@@ -14,7 +15,7 @@ const FEWEST: usize = 4;
 const BARS: usize = 48;
 
 /// What a value counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// Milliseconds.

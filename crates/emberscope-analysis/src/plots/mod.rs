@@ -2,7 +2,7 @@
 //!
 //! Times are milliseconds since the run's start.
 
-mod buckets;
+pub(crate) mod buckets;
 mod distribution;
 mod lanes;
 
@@ -113,7 +113,7 @@ pub fn plots(run: &Run, diagnosis: &Diagnosis) -> Plots {
 }
 
 /// Start and end of a run, epoch milliseconds, from whatever has a time.
-fn span_of(run: &Run) -> Option<(i64, i64)> {
+pub(crate) fn span_of(run: &Run) -> Option<(i64, i64)> {
     let submitted = run.stages.iter().filter_map(|stage| stage.submitted_ms).min();
     let finished = run.stages.iter().filter_map(|stage| stage.last_finish_ms).max();
     let start = run.application.start_ms.or(submitted)?;

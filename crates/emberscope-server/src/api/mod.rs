@@ -4,12 +4,20 @@
 //! (`docs/openapi.json`).
 
 mod attribution;
+mod endpoints;
+mod executors;
 mod failure;
 mod findings;
+mod jobs;
 mod openapi;
+mod reference;
 mod runs;
+mod sql;
+mod stage;
+mod stages;
 mod summary;
-mod tasks;
+mod timeline;
+mod window;
 
 pub use openapi::document;
 pub(crate) use runs::{RunInfo, RunsPage, find};
@@ -19,6 +27,7 @@ use crate::http::json;
 use crate::opened::Opened;
 use crate::spark_rest::Params;
 use axum::response::Response;
+use endpoints::ENDPOINTS;
 use failure::Failure;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -46,60 +55,6 @@ struct Endpoint {
 fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
-
-const ENDPOINTS: &[Endpoint] = &[
-    Endpoint {
-        path: "/runs",
-        name: "listRuns",
-        doc: "Runs, from heads and tails of their logs and from what was read since.",
-        params: runs::PARAMS,
-        schema: schema::<RunsPage>,
-        answer: |app, _, params| bytes(&runs::list(app, params)?),
-    },
-    Endpoint {
-        path: "/runs/{run}",
-        name: "getRun",
-        doc: "One run of the list. Does not read its log.",
-        params: &[],
-        schema: schema::<RunInfo>,
-        answer: |app, at, _| bytes(&runs::one(app, at[0])?),
-    },
-    Endpoint {
-        path: "/runs/{run}/summary",
-        name: "getSummary",
-        doc: "Times, work and executors of a run: what `emberscope summary --json` prints.",
-        params: &[],
-        schema: schema::<emberscope_model::summary::Summary>,
-        answer: |app, at, _| bytes(&summary::get(&*opened(app, at[0])?)),
-    },
-    Endpoint {
-        path: "/runs/{run}/findings",
-        name: "getFindings",
-        doc: "What cost time and what to change: what `emberscope diagnose --format json` prints.",
-        params: &[],
-        schema: schema::<emberscope_analysis::diagnosis::Diagnosis>,
-        answer: |app, at, _| bytes(findings::get(&*opened(app, at[0])?)),
-    },
-    Endpoint {
-        path: "/runs/{run}/attribution",
-        name: "getAttribution",
-        doc: "Where wall time and core-time went, of the run, its queries, jobs and stages. Sums are exact.",
-        params: &[],
-        schema: schema::<emberscope_analysis::attribution::Attribution>,
-        answer: |app, at, _| bytes(attribution::get(&*opened(app, at[0])?)),
-    },
-    Endpoint {
-        path: "/runs/{run}/stages/{stage}/{attempt}/tasks",
-        name: "getTasks",
-        doc: "A window of the task attempts of a stage attempt, filtered and sorted, by columns.",
-        params: tasks::PARAMS,
-        schema: schema::<tasks::TaskWindow>,
-        answer: |app, at, params| {
-            let run = opened(app, at[0])?;
-            bytes(&tasks::get(&run, failure::number(at[1])?, failure::number(at[2])?, params)?)
-        },
-    },
-];
 
 /// Answers a request for `path` below `/api/emberscope/v1`.
 pub(crate) fn answer(app: &App, path: &str, params: &Params) -> Response {

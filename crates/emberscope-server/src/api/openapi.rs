@@ -1,6 +1,7 @@
 //! The OpenAPI document, made from the table of addresses and the types of their answers.
 
-use super::{ENDPOINTS, Endpoint, Param};
+use super::endpoints::ENDPOINTS;
+use super::{Endpoint, Param};
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -38,7 +39,7 @@ fn operation(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Value {
     let in_path = endpoint.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let mut parameters: Vec<Value> = in_path
         .map(|name| {
-            let kind = if name == "run" { "string" } else { "integer" };
+            let kind = if ["run", "tag", "version"].contains(&name) { "string" } else { "integer" };
             json!({ "name": name, "in": "path", "required": true, "schema": { "type": kind } })
         })
         .collect();

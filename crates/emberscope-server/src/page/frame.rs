@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Response};
 use emberscope_html::escape;
 
 /// What these pages may load: their own style and script, and our API.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
+pub(super) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
                       base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /// A page. `head` goes into the head, `body` into the main part; both are markup.

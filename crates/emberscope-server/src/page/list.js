@@ -27,7 +27,7 @@
     if (state.q) query.set("q", state.q);
     if (state.sort !== "-start") query.set("sort", state.sort);
     const text = query.toString();
-    return text ? `/?${text}` : "/";
+    return text ? `/list?${text}` : "/list";
   };
 
   // The server makes the rows; text of a log is escaped in one place only.

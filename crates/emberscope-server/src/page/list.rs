@@ -1,4 +1,4 @@
-//! `/`: the list of runs. It works without scripts; with them it searches while one types, and by keys.
+//! `/list`, and `/` where no other page was built in: the list of runs. It works without scripts; with them it searches while one types, and by keys.
 
 use super::frame::document;
 use crate::api::{RunInfo, RunsPage, find};
@@ -139,7 +139,7 @@ fn head(heading: &str, order: &str, class: &str, query: &str, sort: &str) -> Str
         "" => String::new(),
         query => format!("&amp;q={}", encoded(query)),
     };
-    format!("<th class=\"{class}\"{state}><a href=\"/?sort={next}{query}\">{heading}{arrow}</a></th>")
+    format!("<th class=\"{class}\"{state}><a href=\"/list?sort={next}{query}\">{heading}{arrow}</a></th>")
 }
 
 /// Text in an address.

@@ -1,5 +1,7 @@
-//! Pages for people: the list of runs, and the report of each.
+//! Pages for people: the one that runs in the browser, where it was built in; a list of runs and a report of each
+//! that need no script.
 
+mod app;
 mod frame;
 mod list;
 mod run;
@@ -40,12 +42,18 @@ pub(crate) async fn enter(
 /// The list; where there is one run only, that run.
 fn first_page(app: &App) -> String {
     match app.catalog.listing().entries.as_slice() {
+        [only] if app::is_built() => format!("/#/run/{}", only.id),
         [only] => format!("/runs/{}", only.id),
         _ => "/".to_owned(),
     }
 }
 
-/// `/assets/{name}`: style and script of pages that are not files of their own.
+/// `/`: the page that runs in the browser, or the list that the server makes.
+pub(crate) async fn root(state: State<Arc<App>>, query: Query<Vec<(String, String)>>) -> Response {
+    if app::is_built() { app::document() } else { runs(state, query).await }
+}
+
+/// `/assets/{name}`: styles and scripts.
 pub(crate) async fn asset(Path(name): Path<String>) -> Response {
     match name.as_str() {
         "page.css" => {
@@ -53,6 +61,6 @@ pub(crate) async fn asset(Path(name): Path<String>) -> Response {
             ([(header::CONTENT_TYPE, "text/css; charset=utf-8")], style).into_response()
         }
         "list.js" => ([(header::CONTENT_TYPE, "text/javascript; charset=utf-8")], SCRIPT).into_response(),
-        _ => StatusCode::NOT_FOUND.into_response(),
+        name => app::asset(name).unwrap_or_else(|| StatusCode::NOT_FOUND.into_response()),
     }
 }

@@ -5,7 +5,6 @@
 
 mod figures;
 mod params;
-mod plan_graph;
 mod quantiles;
 mod refusal;
 mod sql_values;

@@ -11,4 +11,5 @@ mod differences;
 mod guard;
 mod openapi;
 mod own_api;
+mod page;
 mod referee;

@@ -97,9 +97,9 @@ fn pages_hold_text_of_logs_as_text() {
     );
     std::fs::write(place.path().join("app-1"), log).unwrap();
     let server = server(&[place.path()]);
-    let list = get(&server, "/?q=%22%3E%3Cscript%3E");
+    let list = get(&server, "/list?q=%22%3E%3Cscript%3E");
     assert!(!list.text().contains("<script>") && list.text().contains("No run matches"), "{}", list.text());
-    let list = get(&server, "/");
+    let list = get(&server, "/list");
     assert!(!list.text().contains(hostile) && list.text().contains("&lt;script&gt;"));
     assert!(list.header(header::CONTENT_SECURITY_POLICY).contains("script-src 'self'"));
     let run: Answer = get(&server, &format!("/runs/{}", only_run(&server)));

@@ -2,9 +2,9 @@
 
 use super::{Answer, json};
 use crate::opened::Opened;
-use crate::spark_rest::plan_graph::Graph;
 use crate::spark_rest::sql_values;
 use crate::spark_rest::{Params, Refusal, time};
+use emberscope_analysis::plan::graph::Graph;
 use emberscope_log::event::plan::PlanTree;
 use emberscope_model::redact;
 use emberscope_model::run::{JobStatus, Run};

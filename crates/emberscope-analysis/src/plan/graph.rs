@@ -5,20 +5,22 @@ use rustc_hash::FxHashMap;
 
 /// A node of the graph.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct GraphNode {
-    pub(super) id: i64,
+pub struct GraphNode {
+    /// Number of the node in the graph.
+    pub id: i64,
     /// Node of the tree.
-    pub(super) tree_node: u32,
+    pub tree_node: u32,
     /// Cluster it is in.
-    pub(super) cluster: Option<u32>,
+    pub cluster: Option<u32>,
 }
 
 /// The graph, nodes in the order in which they got their ids.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Graph {
-    pub(super) nodes: Vec<GraphNode>,
+pub struct Graph {
+    /// All nodes, clusters included.
+    pub nodes: Vec<GraphNode>,
     /// From the node that gives rows to the one that takes them.
-    pub(super) edges: Vec<(i64, i64)>,
+    pub edges: Vec<(i64, i64)>,
 }
 
 /// What is still to be visited.
@@ -31,7 +33,7 @@ struct Visit {
 
 impl Graph {
     /// The graph of a tree. Plans may nest thousands of levels, so nothing here recurses.
-    pub(super) fn of(tree: &PlanTree) -> Graph {
+    pub fn of(tree: &PlanTree) -> Graph {
         let children = Children::of(tree);
         let identities = identities(tree, &children);
         let mut graph = Graph::default();

@@ -1,0 +1,102 @@
+import { gzipSync } from "node:zlib";
+import { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import type { BrowserContext, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { close, context, settled, visit, watched, WIDE } from "./browser";
+import { runs } from "./views";
+
+const DIST = resolve(import.meta.dirname, "../dist");
+const PLAIN_DIR = resolve(import.meta.dirname, "../../fixtures/logs/codec-none-4.3.0");
+const PLAIN = resolve(PLAIN_DIR, readdirSync(PLAIN_DIR)[0] ?? "");
+const size = (name: string): number => gzipSync(readFileSync(`${DIST}/assets/${name}`), { level: 9 }).length;
+
+describe("what is sent", () => {
+  it("begins with at most 90 kB of scripts, and no part is larger than that", () => {
+    const first = [...readFileSync(`${DIST}/index.html`, "utf8").matchAll(/assets\/([\w.-]+\.js)/g)].map((match) => match[1] ?? "");
+    expect(first.length).toBeGreaterThan(0);
+    expect(first.reduce((sum, name) => sum + size(name), 0)).toBeLessThanOrEqual(90_000);
+    for (const name of readdirSync(`${DIST}/assets`)) expect(size(name), name).toBeLessThanOrEqual(90_000);
+  });
+  it("has no registry's addresses in the lock file", () => {
+    const lock = readFileSync(resolve(DIST, "../package-lock.json"), "utf8");
+    expect(lock).not.toContain('"resolved"');
+  });
+});
+
+describe("what is shared", () => {
+  let of: BrowserContext;
+  let page: Page;
+  let run: string;
+  beforeAll(async () => {
+    of = await context(WIDE);
+    await of.grantPermissions(["clipboard-read", "clipboard-write"]);
+    page = (await watched(of)).page;
+    run = (await runs()).find((one) => one.name?.startsWith("failures"))?.id ?? "";
+  });
+  afterAll(async () => {
+    await of.close();
+    await close();
+  });
+
+  it("is an address: order, filter and span of time are in it", async () => {
+    await visit(page, `#/run/${run}/stages?sort=stage&q=collect`);
+    const rows = await page.locator("tbody tr").count();
+    await visit(page, `#/run/${run}/stages`);
+    expect(await page.locator("tbody tr").count()).toBeGreaterThan(rows);
+    await visit(page, `#/run/${run}/stages?from=0&to=1`);
+    expect(await page.locator(".chosen").textContent()).toContain("Only 0 ms to 1 ms");
+    expect(await page.locator("tbody tr").count()).toBe(0);
+  });
+
+  it("keeps the span of time from view to view", async () => {
+    await visit(page, `#/run/${run}/stages?from=1000&to=90000`);
+    await page.locator("nav a", { hasText: "Jobs" }).click();
+    await settled(page);
+    expect(page.url()).toContain("from=1000&to=90000");
+  });
+
+  it("copies tables as TSV", async () => {
+    await visit(page, `#/run/${run}/jobs`);
+    await page.locator("button", { hasText: "Copy as TSV" }).click();
+    await page.waitForFunction(() => document.body.textContent?.includes("Copied"));
+    const lines = (await page.evaluate(() => navigator.clipboard.readText())).split("\n");
+    expect(lines[0]?.split("\t")).toContain("duration");
+    expect(lines.length).toBe((await page.locator("tbody tr").count()) + 1);
+    for (const line of lines) expect(line.split("\t").length).toBe(lines[0]?.split("\t").length);
+  });
+
+  it("chooses a span of time by dragging over the timeline", async () => {
+    await visit(page, `#/run/${run}/timeline`);
+    const box = await page.locator("[role=application]").boundingBox();
+    if (!box) throw new Error("no timeline");
+    await page.mouse.move(box.x + box.width * 0.4, box.y + 40);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.5, box.y + 40, { steps: 4 });
+    await page.mouse.move(box.x + box.width * 0.7, box.y + 40, { steps: 4 });
+    await page.mouse.up();
+    await page.waitForFunction(() => /from=\d+&to=\d+/.test(location.hash));
+    await page.waitForSelector(".chosen");
+  });
+
+  it("shows by itself that a run goes on, and that it ended", async () => {
+    const lines = readFileSync(PLAIN, "utf8").split("\n").filter(Boolean).map((line) => line.replaceAll("small", "growing"));
+    const log = resolve(inject("place"), "app-growing.inprogress");
+    writeFileSync(log, `${lines.slice(0, Math.floor(lines.length / 2)).join("\n")}\n`);
+    await visit(page, "#/");
+    await page.locator("a.open", { hasText: "growing" }).click({ timeout: 20_000 });
+    await page.waitForSelector(".verdict");
+    expect(await page.locator(".top").textContent()).toContain("no end yet");
+    appendFileSync(log, `${lines.slice(Math.floor(lines.length / 2)).join("\n")}\n`);
+    await page.waitForFunction(() => document.querySelector(".top")?.textContent?.includes("succeeded"), undefined, { timeout: 30_000 });
+    rmSync(log);
+  });
+
+  it("has the same theme as was chosen last", async () => {
+    await visit(page, "#/");
+    await page.locator("button[aria-label='Light colours']").click();
+    await page.reload();
+    await settled(page);
+    expect(await page.evaluate(() => document.documentElement.dataset.theme)).toBe("light");
+  });
+});

@@ -1,0 +1,36 @@
+//! `cargo xtask ui`: the page that runs in the browser, built where the server finds it.
+
+use crate::run::{root, run as run_command};
+use anyhow::Result;
+use std::path::Path;
+use std::process::Command;
+use std::time::SystemTime;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Check and test it too: types, layout maths, and every view in Chromium
+    #[arg(long)]
+    test: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let place = root().join("ui");
+    if !is_installed(&place) {
+        run_command(npm(&place).arg("ci"))?;
+    }
+    run_command(npm(&place).args(["run", if args.test { "test" } else { "build" }]))
+}
+
+/// Whether the packages are those of the lock file: npm writes its own copy of it last.
+fn is_installed(place: &Path) -> bool {
+    let changed = |name: &str| -> Option<SystemTime> { place.join(name).metadata().ok()?.modified().ok() };
+    changed("node_modules/.package-lock.json")
+        .zip(changed("package-lock.json"))
+        .is_some_and(|(is, ought)| is >= ought)
+}
+
+fn npm(place: &Path) -> Command {
+    let mut command = Command::new("npm");
+    command.current_dir(place);
+    command
+}
