@@ -25,7 +25,7 @@ sys.path.insert(0, str(HERE.parent / "fixtures"))
 import check  # noqa: E402 - the fixtures' oracle: decoding, and which attempts count
 
 MIB = 1024 * 1024
-SPLITS = ("tune", "hold-out", "blind")
+SPLITS = ("tune", "hold-out", "blind", "blind-2")
 Event = dict[str, Any]
 
 

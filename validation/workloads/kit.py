@@ -19,7 +19,9 @@ from time import sleep
 from typing import Any
 
 THEMES = ("skew", "sizing", "memory", "slow_hosts", "losses", "waiting", "drivers", "reuse", "plans", "scans",
-          "settings", "streams", "usage", "healthy", "unseen_queries", "unseen_clusters", "unseen_streams", "unseen_healthy")
+          "settings", "streams", "usage", "healthy", "unseen_queries", "unseen_clusters", "unseen_streams", "unseen_healthy",
+          "unseen2_skew", "unseen2_queries", "unseen2_reuse", "unseen2_sources", "unseen2_clusters", "unseen2_losses",
+          "unseen2_streams", "unseen2_healthy")
 
 # Families that are only scored, never looked at while a threshold is chosen. By family, so that no variant of a
 # pathology is seen on both sides.
@@ -32,6 +34,9 @@ HOLD_OUT = frozenset({
 
 # Families of this prefix were written without knowing how any detector decides, and are only scored.
 BLIND = "blind-"
+
+# The same once more, after the first blind families had been looked at.
+BLIND_2 = "blind2-"
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,8 @@ class Workload:
     def split(self) -> str:
         if self.family.startswith(BLIND):
             return "blind"
+        if self.family.startswith(BLIND_2):
+            return "blind-2"
         return "hold-out" if self.family in HOLD_OUT else "tune"
 
 
