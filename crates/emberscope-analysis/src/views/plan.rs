@@ -9,7 +9,7 @@ use crate::plan::rows::rows_into;
 use crate::plan::time::operators_time;
 use crate::plan::{Node, SqlView};
 use emberscope_log::event::plan::{MetricKind, PlanTree};
-use emberscope_model::sql::{MappingMethod, SqlExecution};
+use emberscope_model::sql::{MappingMethod, SqlExecution, SqlMetric};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -157,6 +157,7 @@ pub fn plan(
     let kind = kind_of(execution, version);
     let is_last = execution.versions.iter().rposition(|one| run.plan_tree(one).is_some()) == Some(version);
     let times = times(context, execution, &view, is_last);
+    let values = run.sql_metrics(execution);
     let graph = Graph::of(&tree);
     let shown = Shown::of(&tree, &graph);
     let mut of_node = Times::new();
@@ -188,7 +189,7 @@ pub fn plan(
             share: total.filter(|total| *total > 0.0).map(|total| time.map_or(0.0, |(ms, _)| *ms) / total),
             time_method: time.map(|(_, method)| *method),
             rows: rows_into(&view, id),
-            metrics: metrics(&view, it),
+            metrics: metrics(&values, it),
             stages: it.stages.stages.clone(),
             stages_by: it.stages.method.map(|method| match method {
                 MappingMethod::Accumulators => StagesBy::Accumulators,
@@ -211,7 +212,7 @@ pub fn plan(
             .map(|id| PlanCluster {
                 id: *id,
                 name: view.nodes[*id as usize].name.clone(),
-                metrics: metrics(&view, &view.nodes[*id as usize]),
+                metrics: metrics(&values, &view.nodes[*id as usize]),
             })
             .collect(),
     })
@@ -326,9 +327,9 @@ fn times(
 }
 
 /// The metrics of an operator that were measured.
-fn metrics(view: &SqlView<'_>, node: &Node) -> Vec<MetricView> {
+fn metrics(values: &BTreeMap<u64, SqlMetric>, node: &Node) -> Vec<MetricView> {
     let measured = node.metrics.iter().filter_map(|(name, kind, id)| {
-        let metric = view.metrics().get(id)?;
+        let metric = values.get(id)?;
         metric.total?;
         let unit = match kind {
             MetricKind::Sum | MetricKind::Other => MetricUnit::Count,
