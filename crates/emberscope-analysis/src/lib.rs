@@ -4,6 +4,7 @@
 //! input or output, no clock, no randomness; the same run gives the same diagnosis.
 
 pub mod attribution;
+mod caches;
 pub mod capacity;
 pub mod cause;
 pub mod config;

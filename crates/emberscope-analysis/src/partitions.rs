@@ -34,6 +34,9 @@ impl Lever {
     }
 }
 
+/// Bytes that may be read beside a split for the sake of buffers, at both of its ends.
+const BUFFERS_BYTES: i64 = 1 << 20;
+
 /// What decides the number of tasks of a stage.
 pub fn lever(context: &Context<'_>, view: &StageView<'_>, plan: Option<&StagePlan>) -> Lever {
     let sums = &view.digest.counted;
@@ -62,9 +65,10 @@ pub fn lever(context: &Context<'_>, view: &StageView<'_>, plan: Option<&StagePla
         Some(scan) if scan.contains("Scan") && sums.input_bytes > 0 && !scan.contains("JDBC") => {
             let limit = context.conf_of_stage(view.digest).bytes("spark.sql.files.maxPartitionBytes");
             let largest = view.useful().map(|task| task.input_bytes).max().unwrap_or(0);
-            // What is read beside the split itself (footers, the end of a record) is far less than half of it.
+            // What is read beside the split itself (footers, the end of a record) is far less than half of it, but
+            // for small splits: files are read through buffers.
             match limit {
-                Some(limit) if largest > limit + limit / 2 => Lever::WholeFiles,
+                Some(limit) if largest > limit + (limit / 2).max(BUFFERS_BYTES) => Lever::WholeFiles,
                 _ => Lever::FileSplits,
             }
         }

@@ -235,7 +235,7 @@ fn finding(context: &Context<'_>, claim: &Claim, savings: Savings) -> Option<Pri
         related: Vec::new(),
     };
     let mut priced = Priced { finding, low, high, places };
-    if claim.severity.is_none() {
+    if claim.severity.is_none() || detector.tag == "RETRY" {
         band(context, &mut priced);
     }
     Some(priced)
@@ -254,9 +254,11 @@ fn claimed(edit: &Edit) -> Option<ClaimedPlace> {
 fn band(context: &Context<'_>, priced: &mut Priced) {
     let (Some(saving), Some(wall)) = (priced.finding.savings.wall_ms, context.wall_ms) else { return };
     let by_saving = materiality::severity(saving, wall, context.thresholds());
-    let is_failure = matches!(priced.finding.tag, "FAIL" | "SFAIL" | "RETRY" | "SPEC" | "JOBS" | "INCMP");
-    if !is_failure {
-        priced.finding.severity = by_saving;
+    match priced.finding.tag {
+        "FAIL" | "SFAIL" | "SPEC" | "JOBS" | "INCMP" => {}
+        // What was lost is the least it is; what it cost the run may be more.
+        "RETRY" => priced.finding.severity = priced.finding.severity.max(by_saving),
+        _ => priced.finding.severity = by_saving,
     }
 }
 

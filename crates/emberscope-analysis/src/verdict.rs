@@ -55,8 +55,10 @@ pub(crate) fn verdict(
     attribution: &Attribution,
 ) -> Verdict {
     let chosen = pricer.map_or_else(Vec::new, |pricer| choose(context, pricer, kept));
-    let mut actions: Vec<Action> = failures(kept).take(1).map(failure_action).collect();
     let has_failed = context.run.application.status == ApplicationStatus::Failed && !was_cancelled(context);
+    // Of a run that came through, a failure that is a part of something else is mended with that.
+    let own = failures(kept).filter(|priced| has_failed || priced.finding.part_of.is_none());
+    let mut actions: Vec<Action> = own.take(1).map(failure_action).collect();
     if has_failed && actions.is_empty() {
         actions.push(look_for_the_cause());
     }

@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Scope, Severity, Worth};
 use crate::replay::{Edit, Place};
+use crate::stage_view::{StageView, Task};
 use crate::words::{percent, rounded, size};
 use emberscope_model::run::StageAttempt;
 use emberscope_model::storage::CachedRdd;
@@ -177,11 +178,46 @@ fn utilization(ctx: &Context<'_>, id: u32, cached: &CachedRdd) -> Option<Claim> 
         .change(Change::code("persisted data", "fewer columns and rows, or another storage level"));
     claim.nature = Nature::Code;
     claim.confidence = if cached.evictions > 0 || is_on_disk { Confidence::High } else { Confidence::Medium };
-    let is_low = is_partial && share < ctx.get(&LOW_PARTITIONS_SHARE);
-    claim.severity = Some(if is_low { Severity::Warning } else { Severity::Info });
+    let (places, worth) = recomputed(ctx, id);
+    if is_partial && !places.is_empty() {
+        // What its readers computed again is what it costs.
+        claim.stages = places;
+        claim.worth = worth;
+    } else {
+        let is_low = is_partial && share < ctx.get(&LOW_PARTITIONS_SHARE);
+        claim.severity = Some(if is_low { Severity::Warning } else { Severity::Info });
+    }
     claim.validate =
         "Partitions that no action asked for refute it: they were not evicted but never made.".to_owned();
     Some(claim)
+}
+
+/// The stage attempts that read a cache of which partitions were missing, and what they would take had these been
+/// there: tasks far beyond the median of their stage computed what others read.
+fn recomputed(ctx: &Context<'_>, id: u32) -> (Vec<Place>, Worth) {
+    /// Times the median from which a task is taken to have computed its partition.
+    const COMPUTED: f64 = 2.0;
+    let (mut places, mut low, mut high) = (Vec::new(), Vec::new(), Vec::new());
+    for stage in uses_of(ctx, id).into_iter().skip(1) {
+        let Some(digest) = ctx.digest_of(stage.id, stage.attempt) else { continue };
+        let view = StageView::of(stage, digest, ctx.end_ms);
+        let median = view.spread(Task::duration_ms).median().unwrap_or(0.0);
+        let is_computed = |task: &Task| task.duration_ms() as f64 > COMPUTED * median;
+        if median <= 0.0 || !view.useful().any(is_computed) {
+            continue;
+        }
+        let scaled = |share: f64| {
+            let factors = view.factors_to(|task| match task.duration_ms() as f64 {
+                ms if is_computed(task) => ms - share * (ms - median),
+                ms => ms,
+            });
+            Edit::Scale { place: view.place(), factors }
+        };
+        places.push(view.place());
+        low.push(scaled(0.5));
+        high.push(scaled(1.0));
+    }
+    (places, Worth::Replay { low, high })
 }
 
 /// Share of the storage memory of all executors that a cache filled.

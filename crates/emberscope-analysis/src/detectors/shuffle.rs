@@ -16,6 +16,12 @@ const WAIT_SHARE: Threshold = Threshold {
     default: 0.1,
     doc: "Share of the run time of a stage's tasks that they must wait for shuffle blocks.",
 };
+const UNEXPLAINED_SHARE: Threshold = Threshold {
+    tag: "SHFL",
+    name: "unexplained_wait_share",
+    default: 0.3,
+    doc: "The same where neither small blocks nor a setting explain it: every large shuffle has some, and the only remedy is a smaller one.",
+};
 const LEAST_MS: Threshold = Threshold {
     tag: "SHFL",
     name: "least_ms",
@@ -49,12 +55,12 @@ pub static SHFL: Detector = Detector {
         name: "shuffle",
         what: "Tasks of a stage spend much of their time waiting for shuffle blocks.",
     }],
-    thresholds: &[WAIT_SHARE, LEAST_MS, LEAST_WALL_SHARE, SMALL_BLOCK_BYTES, SURE_SHARE],
+    thresholds: &[WAIT_SHARE, UNEXPLAINED_SHARE, LEAST_MS, LEAST_WALL_SHARE, SMALL_BLOCK_BYTES, SURE_SHARE],
     checks: &[Check::Stage(check)],
     what: "The tasks of this stage waited for shuffle blocks for a good part of their run time. The wait is \
 measured by each task (`Fetch Wait Time`), not guessed from the number of bytes: a large shuffle whose blocks arrive while \
 the task works on earlier ones costs no waiting, and is not reported.",
-    rule: "Fetch wait is at least `wait_share` of the run time over the attempts that counted; shared over the tasks that ran at a time it is `least_ms` and `least_wall_share` of the run. \
+    rule: "Fetch wait is at least `wait_share` (`unexplained_wait_share`, where neither small blocks nor a setting explain it) of the run time over the attempts that counted; shared over the tasks that ran at a time it is `least_ms` and `least_wall_share` of the run. \
 Blocks with a mean size below `small_block_bytes` are named as the reason: each needs a request of its own.",
     why: "A task that waits holds its core. Blocks come late when there are very many small ones, when the nodes that \
 serve them are busy (their disks, their collections) or when the network is full.",
@@ -99,6 +105,11 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
     let blocks = total(TaskColumn::RemoteBlocksFetched) + total(TaskColumn::LocalBlocksFetched);
     let block_bytes = (blocks > 0).then(|| sums.shuffle_read_bytes / blocks);
     let small = block_bytes.is_some_and(|bytes| (bytes as f64) < context.get(&SMALL_BLOCK_BYTES));
+    let conf = context.conf_of_stage(digest);
+    let limits = fetch_limits(&conf);
+    if !small && limits.is_empty() && share < context.get(&UNEXPLAINED_SHARE) {
+        return;
+    }
     let title = format!(
         "Tasks of stage {} wait {} of their run time for shuffle blocks ({} read, {} of it from other executors)",
         view.stage.id,
@@ -106,7 +117,6 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
         words::size(sums.shuffle_read_bytes),
         words::percent(remote_bytes as f64 / sums.shuffle_read_bytes.max(1) as f64),
     );
-    let conf = context.conf_of_stage(digest);
     let plan = StagePlan::of(context, digest);
     let place = plan.as_ref().and_then(StagePlan::place_words);
     let mut claim = Claim::new("shuffle", context.stage_scope(digest), title)
@@ -120,7 +130,6 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
     if let Some(place) = place {
         claim = claim.evidence("operator", place);
     }
-    let limits = fetch_limits(&conf);
     let is_limited = !limits.is_empty();
     if is_limited {
         claim =

@@ -106,6 +106,10 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
     {
         return;
     }
+    // Tasks that read cached data count it in batches, those that compute what does not fit in rows.
+    if crate::caches::partly_cached(context, view.stage).is_some() {
+        return;
+    }
     let plan = plan.unwrap_or_default();
     let slow: Vec<&Task> = tail.slow.iter().map(|slow| &view.tasks[slow.at]).collect();
     if reads_shuffle(&slow, &plan) && tail.ratio() < context.get(&KEYED_RATIO) {

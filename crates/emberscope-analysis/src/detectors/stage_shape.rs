@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Claim, Confidence, Nature, Severity, Worth};
 use crate::partitions;
+use crate::plan::time;
 use crate::replay::Edit;
 use crate::stage_plan::StagePlan;
 use crate::stage_view::{StageView, Task};
@@ -140,11 +141,22 @@ fn low_parallelism(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink)
     {
         return;
     }
+    // Every task starts a worker of its own: more tasks would start more.
+    let start_ms = python_start_ms(context, view);
+    if (running as f64 - start_ms) < least {
+        return;
+    }
     let all_cold = view.useful().all(|task| context.is_first_wave(task.executor, task.launch_ms));
     if all_cold && (running as f64) < least + context.get(&COLD_MS) {
         return;
     }
-    sink.claim(narrow_claim(context, view, plan.as_ref(), free));
+    sink.claim(narrow_claim(context, view, plan.as_ref(), (free, start_ms)));
+}
+
+/// What each task took to start and initialize Python workers, milliseconds.
+fn python_start_ms(context: &Context<'_>, view: &StageView<'_>) -> f64 {
+    let plan = view.digest.sql_id.and_then(|id| context.sql_view(id));
+    plan.map_or(0.0, |plan| time::python_start_ms(&plan, view.place()) / view.digest.useful.max(1) as f64)
 }
 
 /// `read.parquet` and its like look at one file with a job of their own.
@@ -156,7 +168,12 @@ fn infers_schema(view: &StageView<'_>) -> bool {
         && view.digest.counted.output_bytes == 0
 }
 
-fn narrow_claim(context: &Context<'_>, view: &StageView<'_>, plan: Option<&StagePlan>, free: f64) -> Claim {
+fn narrow_claim(
+    context: &Context<'_>,
+    view: &StageView<'_>,
+    plan: Option<&StagePlan>,
+    (free, start_ms): (f64, f64),
+) -> Claim {
     let digest = view.digest;
     let slots = free.round().max(2.0) as u32;
     // More tasks than rows make no sense, as far as rows are known.
@@ -168,7 +185,7 @@ fn narrow_claim(context: &Context<'_>, view: &StageView<'_>, plan: Option<&Stage
     }
     .max(2);
     let (how, changes) = partitions::to_have(context, view, plan, tasks);
-    let overhead_ms = view.spread(|task| task.duration_ms() - task.run_ms).median().unwrap_or(0.0);
+    let overhead_ms = view.spread(|task| task.duration_ms() - task.run_ms).median().unwrap_or(0.0) + start_ms;
     let resized = |tasks: u32| vec![Edit::Resize { place: view.place(), tasks, overhead_ms }];
     let coalesced = plan.is_some_and(|plan| plan.is_coalesced);
     let title = format!(

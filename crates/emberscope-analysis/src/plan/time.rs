@@ -108,12 +108,18 @@ fn measured_ms(view: &SqlView<'_>, node: u32, place: (u32, u32)) -> Option<f64> 
         if !TIMERS.contains(&name.as_str()) {
             continue;
         }
-        let by_stage = view.metrics().get(id).map_or(&[][..], |metric| &metric.by_stage);
-        let Some((_, total)) = by_stage.iter().find(|(stage, _)| *stage == place) else { continue };
-        let unit = if *kind == MetricKind::NsTiming { 1e6 } else { 1.0 };
-        sum = Some(sum.unwrap_or(0.0) + *total as f64 / unit);
+        let Some(ms) = metric_ms(view, *kind, *id, place) else { continue };
+        sum = Some(sum.unwrap_or(0.0) + ms);
     }
     sum
+}
+
+/// A timer of a stage attempt; `None` where no task of it updated it.
+fn metric_ms(view: &SqlView<'_>, kind: MetricKind, id: u64, place: (u32, u32)) -> Option<f64> {
+    let by_stage = &view.metrics().get(&id)?.by_stage;
+    let (_, total) = by_stage.iter().find(|(stage, _)| *stage == place)?;
+    let unit = if kind == MetricKind::NsTiming { 1e6 } else { 1.0 };
+    Some(*total as f64 / unit)
 }
 
 /// Gives Python operators without timers what the task threads waited for.
@@ -137,6 +143,14 @@ pub fn python_wait_ms(digest: &StageDigest) -> f64 {
     let sums = &digest.counted;
     let busy = sums.cpu_ms + sums.gc_ms + sums.fetch_wait_ms + sums.shuffle_write_ms;
     (sums.run_ms - busy).max(0) as f64
+}
+
+/// Time that the tasks of a stage attempt took to start and initialize Python workers; Spark 4 measures it.
+pub fn python_start_ms(view: &SqlView<'_>, place: (u32, u32)) -> f64 {
+    const STARTS: [&str; 2] = ["time to start Python workers", "time to initialize Python workers"];
+    let metrics = view.nodes_of_stage(place).flat_map(|(_, node)| &node.metrics);
+    let starts = metrics.filter(|(name, _, _)| STARTS.contains(&name.as_str()));
+    starts.map(|(_, kind, id)| metric_ms(view, *kind, *id, place).unwrap_or(0.0)).sum()
 }
 
 /// Deals time out over the operators without timers, by rows in and out.

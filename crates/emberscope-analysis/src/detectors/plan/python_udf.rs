@@ -52,7 +52,7 @@ pub static PYTHON_UDF: Detector = Detector {
     checks: &[Check::Sql(check)],
     what: "A `BatchEvalPython` operator handed every row, pickled, to a Python worker and back, and its stages spent a good \
 part of their time waiting for that. Functions that already take Arrow batches (scalar pandas UDFs) are told as a fact (variant `arrow`) where they take \
-most of the time; of whole groups or partitions (`applyInPandas`, `mapInPandas`) nothing is said: there is nothing to switch.",
+most of the time, those of whole groups or partitions (`applyInPandas`, `mapInPandas`) among them.",
     rule: "At least `python_min_rows` rows go through Python, and it takes at least `python_min_share` (a function over Arrow batches `python_min_arrow_share`) of the run time of its stages: by Spark 4's own metric (`time to run Python \
 workers`), before that by what the task threads spent neither on the CPU nor collecting, fetching or writing. CPU time of \
 tasks does not hold Python's.",
@@ -73,8 +73,8 @@ fn check(context: &Context<'_>, view: &SqlView<'_>, sink: &mut Sink) {
     let mut by_functions: BTreeMap<(bool, String), Vec<u32>> = BTreeMap::new();
     for (node, it) in view.nodes.iter().enumerate().filter(|(_, it)| !it.in_cached_plan) {
         let kind = python_kind(&it.name);
-        if matches!(kind, Some(PythonKind::Pickled | PythonKind::Arrow)) {
-            let key = (kind == Some(PythonKind::Arrow), functions(&it.detail).join(", "));
+        if let Some(kind) = kind {
+            let key = (kind != PythonKind::Pickled, functions(kind, &it.detail).join(", "));
             by_functions.entry(key).or_default().push(node as u32);
         }
     }
@@ -174,8 +174,14 @@ fn check_functions(
     sink.claim(claim);
 }
 
-/// The functions of `BatchEvalPython [f(a#1)#4, g(b#2)#5], [pythonUDF0#13]`.
-fn functions(detail: &str) -> Vec<String> {
+/// The functions of `BatchEvalPython [f(a#1)#4, g(b#2)#5], [pythonUDF0#13]`; of whole groups and partitions, as
+/// `MapInPandas f(a#1)#2, [b#3]`, the one.
+fn functions(kind: PythonKind, detail: &str) -> Vec<String> {
+    if kind == PythonKind::Grouped {
+        let call = detail.split('(').next().unwrap_or("").trim_end();
+        let name = call.rsplit([' ', ',']).next().unwrap_or("");
+        return vec![without_ids(name)].into_iter().filter(|name| !name.is_empty()).collect();
+    }
     let inside = detail.find('[').and_then(|at| text::bracketed(&detail[at..])).map(|(inside, _)| inside);
     let inside = inside.or_else(|| list(detail, "functions")).unwrap_or_default();
     let name = |call: &str| without_ids(call.split('(').next().unwrap_or(call));
@@ -191,6 +197,15 @@ mod tests {
 
     #[test]
     fn names_of_functions() {
-        assert_eq!(functions("BatchEvalPython [g(b#2)#5, f(a#1, 2)#4], [pythonUDF0#13]"), ["f", "g"]);
+        let evaluated = "BatchEvalPython [g(b#2)#5, f(a#1, 2)#4], [pythonUDF0#13]";
+        assert_eq!(functions(PythonKind::Pickled, evaluated), ["f", "g"]);
+        assert_eq!(
+            functions(PythonKind::Grouped, "MapInPandas parse(value#0)#4, [a#5, b#6L], false"),
+            ["parse"]
+        );
+        assert_eq!(
+            functions(PythonKind::Grouped, "FlatMapGroupsInPandas [k#1L], fit(k#1L, v#2)#7, [k#8L]"),
+            ["fit"]
+        );
     }
 }
