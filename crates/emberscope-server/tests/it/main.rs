@@ -8,7 +8,12 @@
 
 mod base;
 mod differences;
+mod files;
 mod guard;
 mod openapi;
 mod own_api;
+mod plans;
 mod referee;
+mod sql_console;
+mod timeline;
+mod views;
