@@ -103,7 +103,7 @@ pub(crate) struct RunInfo {
 }
 
 impl RunInfo {
-    fn of(app: &App, entry: &Entry) -> RunInfo {
+    pub(super) fn of(app: &App, entry: &Entry) -> RunInfo {
         let glance = &entry.glance;
         let known = app.runs.known(entry);
         let application = known.as_ref().map(|opened| &opened.run.application);

@@ -8,8 +8,16 @@
 
 mod base;
 mod differences;
+mod files;
 mod guard;
 mod openapi;
 mod own_api;
+<<<<<<< HEAD
 mod page;
+=======
+mod plans;
+>>>>>>> api
 mod referee;
+mod sql_console;
+mod timeline;
+mod views;
