@@ -12,11 +12,8 @@ mod files;
 mod guard;
 mod openapi;
 mod own_api;
-<<<<<<< HEAD
 mod page;
-=======
 mod plans;
->>>>>>> api
 mod referee;
 mod sql_console;
 mod timeline;
