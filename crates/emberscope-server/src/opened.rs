@@ -51,6 +51,16 @@ impl Opened {
         })
     }
 
+    /// The diagnosis, if it was made.
+    pub(crate) fn known_diagnosis(&self) -> Option<&Diagnosis> {
+        self.diagnosis.get()
+    }
+
+    /// Lifetimes times cores over all executors, if that was looked at.
+    pub(crate) fn known_core_ms(&self) -> Option<i64> {
+        self.digests.get()?.occupancy.allocated_core_ms
+    }
+
     /// What looking over the tasks gives, made when first asked for.
     pub(crate) fn digests(&self) -> &Digests {
         self.digests.get_or_init(|| Digests::of(&self.run))

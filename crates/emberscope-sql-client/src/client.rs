@@ -190,7 +190,7 @@ impl<'c> Answer<'c> {
     ///
     /// # Errors
     /// The answer broke off.
-    pub fn next(&mut self) -> Result<Option<RecordBatch>, AskError> {
+    pub fn batch(&mut self) -> Result<Option<RecordBatch>, AskError> {
         let Stream::Open(reader) = &mut self.stream else { return Ok(None) };
         match reader.next() {
             None => Ok(None),

@@ -63,8 +63,10 @@ struct FileEndpoint {
     params: &'static [Param],
     /// Types of what is answered.
     media: &'static [&'static str],
-    answer: fn(&Arc<App>, &[&str], &Params) -> Result<Response, Failure>,
+    answer: AnswerFile,
 }
+
+type AnswerFile = fn(&Arc<App>, &[&str], &Params) -> Result<Response, Failure>;
 
 fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()

@@ -63,7 +63,7 @@ fn statements_are_answered_from_tables() {
         &server,
         &format!(
             "/api/emberscope/v1/sql-console?runs=all&limit=3&statement={}",
-            encoded("SELECT taskId, stageId, stageId FROM task")
+            encoded("SELECT taskId, stageId FROM task")
         ),
     )
     .json();

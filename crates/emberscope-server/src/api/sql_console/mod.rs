@@ -230,7 +230,7 @@ pub(super) fn ask(app: &App, params: &Params) -> Result<SqlAnswer, Failure> {
     app.console.ask(&app.runs, &question.entries, &question.statement, Some(limit), |mut answer| {
         let schema = with_own_names(answer.schema()?.as_ref());
         let mut rows = Vec::new();
-        while let Some(batch) = answer.next()? {
+        while let Some(batch) = answer.batch()? {
             add_rows(&batch, &mut rows)?;
         }
         let done = answer.done()?;
@@ -308,7 +308,7 @@ pub(super) fn file(app: &App, params: &Params) -> Result<Response, Failure> {
 fn write(mut answer: Answer<'_>, form: Form) -> Result<Vec<u8>, Failure> {
     let failed = |error: rows::RowsError| Failure::internal(error.to_string());
     let mut rows = rows::begin(form, answer.schema()?.as_ref(), Vec::new()).map_err(failed)?;
-    while let Some(batch) = answer.next()? {
+    while let Some(batch) = answer.batch()? {
         rows.batch(&batch).map_err(failed)?;
     }
     answer.done()?;

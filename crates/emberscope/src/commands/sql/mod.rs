@@ -100,7 +100,7 @@ fn answer(
 ) -> anyhow::Result<Done> {
     let mut answer = client.ask(statement, max_rows)?;
     let mut rows = rows::begin(format, answer.schema()?.as_ref(), output)?;
-    while let Some(batch) = answer.next()? {
+    while let Some(batch) = answer.batch()? {
         rows.batch(&batch)?;
     }
     let done = answer.done()?;
