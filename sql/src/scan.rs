@@ -4,7 +4,9 @@ use crate::catalog::ReportTable;
 use datafusion::arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use datafusion::catalog::Session;
 use datafusion::common::stats::Precision;
-use datafusion::common::{DataFusionError, Result, Statistics, project_schema};
+use datafusion::common::{
+    ColumnStatistics, DataFusionError, Result, ScalarValue, Statistics, project_schema,
+};
 use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::file_format::json::JsonFormat;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
@@ -28,7 +30,8 @@ use std::sync::Arc;
 /// Bytes of a first line that are looked at.
 const FIRST_LINE_BYTES: u64 = 4 << 20;
 
-/// Files whose columns come from the same places: form, and the table's columns that their directories give.
+/// Files whose columns come from the same places: form, and the table's columns that their directories or their
+/// statistics give.
 type Group = (Format, BTreeSet<usize>);
 
 /// The plan that reads all files of a table.
@@ -86,18 +89,51 @@ async fn open(
         let has = columns_of(state, store, &meta, file).await.map_err(unread)?;
         given.extend(could().filter(|(_, column)| !has.contains(column.name())).map(|(n, _)| n));
     }
-    let mut values: Vec<_> =
-        given.iter().map(|n| ReportTable::directory_value(file, table.columns.field(*n))).collect();
-    let more = table.schema.fields().iter().skip(table.columns.fields().len());
-    values.extend(more.map(|column| ReportTable::directory_value(file, column)));
-    let mut opened = PartitionedFile::new_from_meta(meta.clone()).with_partition_values(values);
+    let mut values: BTreeMap<usize, ScalarValue> =
+        given.iter().map(|n| (*n, ReportTable::directory_value(file, table.columns.field(*n)))).collect();
+    let mut statistics = None;
     if file.format == Format::Parquet {
         let schema = file_schema(table, &given);
-        let statistics =
+        let own: Vec<usize> = (0..table.columns.fields().len()).filter(|n| !given.contains(n)).collect();
+        let mut read =
             ParquetFormat::default().infer_stats(state, store, schema, &meta).await.map_err(unread)?;
-        opened = opened.with_statistics(Arc::new(statistics));
+        let same: BTreeMap<usize, ScalarValue> = own
+            .iter()
+            .zip(&read.column_statistics)
+            .filter(|(n, _)| OF_THE_RUN.contains(&table.columns.field(**n).name().as_str()))
+            .filter_map(|(n, column)| Some((*n, one_value(&read.num_rows, column)?)))
+            .collect();
+        let columns = own.iter().zip(std::mem::take(&mut read.column_statistics));
+        read.column_statistics =
+            columns.filter(|(n, _)| !same.contains_key(n)).map(|(_, column)| column).collect();
+        given.extend(same.keys().copied());
+        values.extend(same);
+        statistics = Some(Arc::new(read));
+    }
+    let mut values: Vec<ScalarValue> = values.into_values().collect();
+    let more = table.schema.fields().iter().skip(table.columns.fields().len());
+    values.extend(more.map(|column| ReportTable::directory_value(file, column)));
+    let mut opened = PartitionedFile::new_from_meta(meta).with_partition_values(values);
+    if let Some(statistics) = statistics {
+        opened = opened.with_statistics(statistics);
     }
     Ok(((file.format, given), opened))
+}
+
+/// Columns that have one value in all rows of a run. Most files hold one run, and all joins go over these columns:
+/// taken from a file's statistics, they are read as if its directory told them, without decoding a row.
+const OF_THE_RUN: [&str; 2] = ["applicationId", "applicationAttempt"];
+
+/// The value that all rows of a column have, by statistics; `None` where they may differ, or there are no rows.
+fn one_value(rows: &Precision<usize>, column: &ColumnStatistics) -> Option<ScalarValue> {
+    let (Precision::Exact(rows), Precision::Exact(nulls)) = (rows, &column.null_count) else { return None };
+    let (Precision::Exact(least), Precision::Exact(most)) = (&column.min_value, &column.max_value) else {
+        return (*rows > 0 && nulls == rows).then_some(ScalarValue::Utf8(None));
+    };
+    if *rows > 0 && nulls == rows {
+        return Some(ScalarValue::Utf8(None));
+    }
+    (*nulls == 0 && least == most && matches!(least, ScalarValue::Utf8(Some(_)))).then(|| least.clone())
 }
 
 /// The names of the columns that a file has itself.
@@ -126,7 +162,7 @@ async fn columns_of(
     }
 }
 
-/// The columns that a file of a group may have itself.
+/// The columns that are read from the files of a group.
 fn file_schema(table: &ReportTable, given: &BTreeSet<usize>) -> SchemaRef {
     let fields = table.columns.fields().iter().enumerate().filter(|(n, _)| !given.contains(n));
     Arc::new(Schema::new(fields.map(|(_, field)| Arc::clone(field)).collect::<Vec<FieldRef>>()))

@@ -92,6 +92,24 @@ describe("what is shared", () => {
     rmSync(log);
   });
 
+  it("asks in SQL where its engine is, and says what to do where it is not", async () => {
+    await visit(page, `#/run/${run}/console`);
+    const statement = page.locator("#statement");
+    await statement.fill("SELECT stageId, execRunNs FROM stage ORDER BY stageId");
+    await statement.press("Control+Enter");
+    await page.waitForSelector(".answer tbody tr, [role=alert]", { timeout: 60_000 });
+    if (!process.env.EMBERSCOPE_SQL) {
+      expect(await page.locator("[role=alert] p").textContent()).not.toBe("");
+      return;
+    }
+    expect(await page.locator(".answer thead").textContent()).toContain("execRunNs");
+    expect(page.url()).toContain("q=SELECT");
+    await statement.fill("SELECT nothing\nFROM stage");
+    await statement.press("Control+Enter");
+    await page.waitForSelector("[role=alert]");
+    expect(await page.locator("[role=alert]").textContent()).toMatch(/line 1, column \d+/);
+  });
+
   it("has the same theme as was chosen last", async () => {
     await visit(page, "#/");
     await page.locator("button[aria-label='Light colours']").click();

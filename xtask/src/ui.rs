@@ -13,6 +13,13 @@ pub(crate) struct Args {
     test: bool,
 }
 
+impl Args {
+    /// Built and tested.
+    pub(crate) fn tested() -> Args {
+        Args { test: true }
+    }
+}
+
 pub(crate) fn run(args: &Args) -> Result<()> {
     let place = root().join("ui");
     if !is_installed(&place) {

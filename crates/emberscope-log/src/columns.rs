@@ -3,6 +3,8 @@
 //! Everything that shows or stores task values (the packed store, reports, documentation) reads this
 //! table, so a column is added in one line.
 
+use borsh::{BorshDeserialize, BorshSerialize};
+
 /// What a column's integers mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
@@ -160,8 +162,9 @@ impl TaskColumn {
 }
 
 /// How a task attempt ended. The numbers are stored, so they do not change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, BorshSerialize, BorshDeserialize)]
 #[repr(u8)]
+#[borsh(use_discriminant = false)]
 pub enum TaskStatus {
     /// `Success`.
     Success = 0,

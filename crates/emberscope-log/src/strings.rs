@@ -1,5 +1,7 @@
 //! A string table: each distinct text once, in order of first sight.
 
+use borsh::io::{Read, Result, Write};
+use borsh::{BorshDeserialize, BorshSerialize};
 use rustc_hash::FxHashMap;
 
 /// Interns strings and gives them dense numbers.
@@ -63,5 +65,20 @@ impl StringTable {
     /// Whether nothing has been interned.
     pub fn is_empty(&self) -> bool {
         self.texts.is_empty()
+    }
+}
+
+/// Only the texts, of which all else follows.
+impl BorshSerialize for StringTable {
+    fn serialize<W: Write>(&self, writer: &mut W) -> Result<()> {
+        self.texts.serialize(writer)
+    }
+}
+
+impl BorshDeserialize for StringTable {
+    fn deserialize_reader<R: Read>(reader: &mut R) -> Result<Self> {
+        let texts = Vec::<Box<str>>::deserialize_reader(reader)?;
+        let ids = texts.iter().enumerate().map(|(id, text)| (text.clone(), id as u32)).collect();
+        Ok(StringTable { ids, texts, recent: [0; RECENT] })
     }
 }

@@ -3,6 +3,7 @@
 //! Blobs are compressed in chunks; beyond a limit the chunks go to an unnamed temporary file, so that
 //! a log with gigabytes of plans needs no more memory than one without.
 
+use borsh::{BorshDeserialize, BorshSerialize};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +14,7 @@ const CHUNK_BYTES: usize = 256 << 10;
 const MEMORY_BYTES: usize = 16 << 20;
 
 /// Where a blob is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, BorshSerialize, BorshDeserialize)]
 pub struct BlobRef {
     chunk: u32,
     start: u32,
@@ -220,6 +221,41 @@ impl BlobStore {
     /// Bytes in memory.
     pub fn memory_bytes(&self) -> usize {
         self.memory_bytes + self.open.len()
+    }
+
+    /// Writes all chunks one after the other, and gives their lengths.
+    pub(crate) fn write_to(&self, out: &mut impl Write) -> io::Result<Vec<u32>> {
+        let mut lengths = Vec::with_capacity(self.chunks.len());
+        for chunk in &self.chunks {
+            let sealed;
+            let spilled;
+            let bytes: &[u8] = match chunk {
+                Chunk::Open => {
+                    sealed = lz4_flex::block::compress_prepend_size(&self.open);
+                    &sealed
+                }
+                Chunk::Memory(compressed) => compressed,
+                Chunk::Spilled { offset, len } => {
+                    spilled = self.read_spilled(*offset, *len)?;
+                    &spilled
+                }
+            };
+            out.write_all(bytes)?;
+            lengths.push(u32::try_from(bytes.len()).map_err(io::Error::other)?);
+        }
+        Ok(lengths)
+    }
+
+    /// The store whose chunks were written to `file`, where they stay. The file is only read.
+    pub(crate) fn of_file(file: File, lengths: &[u32]) -> BlobStore {
+        let mut offset = 0;
+        let chunk = |len: &u32| {
+            let chunk = Chunk::Spilled { offset, len: *len };
+            offset += u64::from(*len);
+            chunk
+        };
+        let chunks = lengths.iter().map(chunk).collect();
+        BlobStore { chunks, spill: Some(Arc::new(Mutex::new(file))), ..BlobStore::default() }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Task attempts that did not succeed, grouped by cause.
 
 use crate::redact;
+use borsh::{BorshDeserialize, BorshSerialize};
 use emberscope_log::columns::TaskStatus;
 use emberscope_log::event::reason::TaskEndReason;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const EXAMPLE_BYTES: usize = 16 << 10;
 
 /// Attempts that ended alike.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct FailureGroup {
     /// How they ended.
     pub status: TaskStatus,
@@ -26,7 +27,7 @@ pub struct FailureGroup {
 }
 
 /// One attempt of a group.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct FailureExample {
     /// Task attempt id.
     pub task_id: u64,

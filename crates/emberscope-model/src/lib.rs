@@ -21,6 +21,7 @@ mod parallel;
 mod plan;
 pub mod redact;
 pub mod run;
+pub mod snapshot;
 pub mod sql;
 pub mod stage_key;
 pub mod storage;

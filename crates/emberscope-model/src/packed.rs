@@ -4,6 +4,8 @@
 //! written once, as a base and fixed-width differences; a constant column costs a few bytes, an
 //! absent one nothing. A column where only some rows have a value carries a bitmap.
 
+use borsh::{BorshDeserialize, BorshSerialize};
+
 /// Rows of a full chunk. Small enough that rows waiting to be packed stay in the cache.
 pub const CHUNK_ROWS: usize = 1024;
 
@@ -14,7 +16,7 @@ pub const FIRST_ACCUMULATOR_KEY: u32 = 64;
 const PADDING: usize = 8;
 
 /// Some rows of a stage attempt, packed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct PackedChunk {
     rows: u32,
     bytes: Box<[u8]>,

@@ -3,6 +3,7 @@
 //! By key, as Spark does (`spark.redaction.regex`) and a little more; and by value, where a command
 //! line, an address or SQL text carries a secret inside.
 
+use crate::run::Run;
 use emberscope_log::event::app::EnvironmentUpdate;
 use emberscope_log::event::lenient::TextOrJson;
 use memchr::memmem::Finder;
@@ -175,6 +176,35 @@ pub fn environment(environment: &mut EnvironmentUpdate) {
                 mask(key, plain);
             }
         }
+    }
+}
+
+/// Masks what texts of a run quote: descriptions, names and messages of failures.
+pub(crate) fn run(run: &mut Run) {
+    for job in &mut run.jobs {
+        let texts = [&mut job.description, &mut job.group, &mut job.call_site, &mut job.error];
+        texts.into_iter().flatten().for_each(in_place);
+    }
+    for stage in &mut run.stages {
+        stage.failure_reason.iter_mut().for_each(in_place);
+        if let Cow::Owned(masked) = text(&stage.name) {
+            stage.name = masked.into();
+        }
+    }
+    run.unsubmitted_stages.iter_mut().for_each(|stage| in_place(&mut stage.name));
+    run.executors.iter_mut().filter_map(|executor| executor.removed_reason.as_mut()).for_each(in_place);
+    for group in &mut run.failures {
+        in_place(&mut group.pattern);
+        in_place(&mut group.example.text);
+    }
+    for stream in &mut run.streams {
+        stream.exception.iter_mut().for_each(in_place);
+    }
+}
+
+fn in_place(plain: &mut String) {
+    if let Cow::Owned(masked) = text(plain) {
+        *plain = masked;
     }
 }
 

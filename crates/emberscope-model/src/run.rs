@@ -7,6 +7,7 @@ use crate::storage::Storage;
 use crate::streaming::StreamRun;
 use crate::tasks::TaskSegment;
 use crate::trust::Trust;
+use borsh::{BorshDeserialize, BorshSerialize};
 use emberscope_log::event::app::{EnvironmentUpdate, ResourceProfileAdded, TaskThread};
 use emberscope_log::event::stream::ConnectEvent;
 use emberscope_log::strings::StringTable;
@@ -14,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// One run: an attempt of an application.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, BorshSerialize, BorshDeserialize)]
 pub struct Run {
     /// Where it was read from.
     pub source: String,
@@ -53,6 +54,7 @@ pub struct Run {
     /// Texts that task columns refer to.
     pub strings: StringTable,
     /// Plans and their texts.
+    #[borsh(skip)]
     pub blobs: BlobStore,
     /// What was read and what was not.
     pub trust: Trust,
@@ -71,7 +73,18 @@ pub struct RunIdentity {
 }
 
 /// How an application ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    serde::Serialize,
+    schemars::JsonSchema,
+    BorshSerialize,
+    BorshDeserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum ApplicationStatus {
     /// It ended, and nothing says that it failed.
@@ -86,7 +99,7 @@ pub enum ApplicationStatus {
 }
 
 /// Identity, times and outcome of a run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, BorshSerialize, BorshDeserialize)]
 pub struct Application {
     /// `App ID`; from the file's name where the log has none.
     pub id: Option<String>,
@@ -118,7 +131,7 @@ impl Application {
 }
 
 /// How a job ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum JobStatus {
     /// `JobSucceeded`.
     Succeeded,
@@ -130,7 +143,7 @@ pub enum JobStatus {
 }
 
 /// A job.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Job {
     /// Job id.
     pub id: u32,
@@ -163,7 +176,7 @@ pub struct Job {
 }
 
 /// How a stage attempt ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum StageStatus {
     /// Completed without a failure reason.
     Complete,
@@ -175,7 +188,7 @@ pub enum StageStatus {
 }
 
 /// One attempt of a stage that was submitted.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, BorshSerialize, BorshDeserialize)]
 pub struct StageAttempt {
     /// Stage id.
     pub id: u32,
@@ -228,7 +241,7 @@ pub struct StageAttempt {
 }
 
 /// A named accumulator at the end of a stage attempt.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct StageAccumulator {
     /// Name.
     pub name: Option<String>,
@@ -249,7 +262,7 @@ impl StageAttempt {
 }
 
 /// A stage that jobs list and that was not submitted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct UnsubmittedStage {
     /// Stage id.
     pub id: u32,
@@ -264,7 +277,7 @@ pub struct UnsubmittedStage {
 }
 
 /// An executor.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Executor {
     /// Executor id; `driver` in local mode.
     pub id: String,

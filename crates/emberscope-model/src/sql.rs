@@ -4,13 +4,14 @@ use crate::blobs::BlobRef;
 use crate::distribution::Distribution;
 use crate::plan;
 use crate::run::{Run, StageAttempt};
+use borsh::{BorshDeserialize, BorshSerialize};
 use emberscope_log::event::plan::{MetricKind, PlanTree};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// How a SQL execution ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum SqlStatus {
     /// Ended without an error.
     Succeeded,
@@ -22,7 +23,7 @@ pub enum SqlStatus {
 }
 
 /// One version of an execution's plan.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct PlanVersion {
     /// The tree, encoded.
     pub(crate) tree: Option<BlobRef>,
@@ -35,7 +36,7 @@ pub struct PlanVersion {
 }
 
 /// A metric that adaptive execution announced after planning.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct LateMetric {
     /// Name.
     pub name: String,
@@ -46,7 +47,7 @@ pub struct LateMetric {
 }
 
 /// A SQL execution.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct SqlExecution {
     /// Execution id.
     pub id: u64,
@@ -81,6 +82,7 @@ pub struct SqlExecution {
     /// Metrics announced after planning.
     pub late_metrics: Vec<LateMetric>,
     /// While it is collected: the accumulators of all its plans' metrics.
+    #[borsh(skip)]
     pub(crate) metric_ids: IdRanges,
 }
 

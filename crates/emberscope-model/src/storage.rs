@@ -4,6 +4,7 @@
 //! `RDD Info` are always 0 in a log.
 
 use crate::run::Run;
+use borsh::{BorshDeserialize, BorshSerialize};
 use emberscope_log::event::app::{BlockUpdatedInfo, StorageLevel};
 use emberscope_log::event::stage::RddInfo;
 use emberscope_log::strings::StringTable;
@@ -11,7 +12,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// RDDs and their cached blocks.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, BorshSerialize, BorshDeserialize)]
 pub struct Storage {
     /// RDDs by id. A log may have hundreds of thousands.
     pub rdds: BTreeMap<u32, Rdd>,
@@ -30,7 +31,7 @@ pub struct Storage {
 }
 
 /// An RDD. Texts are numbers of the run's string table.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Rdd {
     /// Name.
     pub name: u32,
@@ -43,7 +44,7 @@ pub struct Rdd {
 }
 
 /// What is known of a persisted RDD.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct CachedRdd {
     /// Storage level; no flag set = none was logged.
     pub storage_level: StorageLevel,

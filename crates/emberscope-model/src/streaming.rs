@@ -1,10 +1,11 @@
 //! Structured streaming: starts of queries and their micro-batches.
 
+use borsh::{BorshDeserialize, BorshSerialize};
 use emberscope_log::event::stream::{Progress, QueryLifecycle};
 use std::collections::BTreeMap;
 
 /// One start of a streaming query.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, BorshSerialize, BorshDeserialize)]
 pub struct StreamRun {
     /// `runId`.
     pub run_id: String,

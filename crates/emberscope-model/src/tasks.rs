@@ -5,11 +5,12 @@ mod collect;
 pub(crate) use collect::SegmentBuilder;
 
 use crate::packed::{FIRST_ACCUMULATOR_KEY, PackedChunk};
+use borsh::{BorshDeserialize, BorshSerialize};
 use emberscope_log::columns::{N_TASK_COLUMNS, TaskColumn, TaskStatus};
 use std::sync::Arc;
 
 /// A set of rows.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct RowSet {
     words: Vec<u64>,
 }
@@ -50,7 +51,7 @@ impl RowSet {
 }
 
 /// Why a task attempt's work did not count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, BorshSerialize, BorshDeserialize)]
 pub enum LostCause {
     /// The attempt failed.
     Failed,
@@ -98,7 +99,7 @@ impl LostCause {
 ///
 /// Rows stand in the order of the log; [`TaskSegment::canonical_rows`] gives the order that does not
 /// depend on it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, BorshSerialize, BorshDeserialize)]
 pub struct TaskSegment {
     chunks: Vec<Arc<PackedChunk>>,
     rows: usize,

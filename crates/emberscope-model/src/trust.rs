@@ -2,12 +2,13 @@
 //!
 //! It goes with every output, under the JSON key `trust`.
 
+use borsh::{BorshDeserialize, BorshSerialize};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How reading a file went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, BorshSerialize, BorshDeserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileStatus {
     /// Read to its end.
@@ -21,7 +22,7 @@ pub enum FileStatus {
 }
 
 /// One file of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, BorshSerialize, BorshDeserialize)]
 pub struct FileTrust {
     /// Path as the user would write it.
     pub path: String,
@@ -40,7 +41,7 @@ pub struct FileTrust {
 }
 
 /// A line that could not be read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, BorshSerialize, BorshDeserialize)]
 pub struct BadLineTrust {
     /// File.
     pub file: String,
@@ -51,7 +52,7 @@ pub struct BadLineTrust {
 }
 
 /// All lines that could not be read.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, BorshSerialize, BorshDeserialize)]
 pub struct BadLines {
     /// How many.
     pub count: u64,
@@ -60,7 +61,7 @@ pub struct BadLines {
 }
 
 /// How many of the expected tasks are in the log.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, BorshSerialize, BorshDeserialize)]
 pub struct Coverage {
     /// Tasks that must have ended: of completed stage attempts all, of others those that started.
     pub tasks_expected: u64,
@@ -79,7 +80,7 @@ impl Coverage {
 }
 
 /// Coverage of one stage attempt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, BorshSerialize, BorshDeserialize)]
 pub struct StageCoverage {
     /// Stage id.
     pub stage_id: u32,
@@ -92,7 +93,7 @@ pub struct StageCoverage {
 }
 
 /// The trust block.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, BorshSerialize, BorshDeserialize)]
 pub struct Trust {
     /// Every file of the run.
     pub files: Vec<FileTrust>,

@@ -1,6 +1,7 @@
 //! What all requests share.
 
 use crate::catalog::Catalog;
+use crate::console::Console;
 use crate::error::ServerError;
 use crate::metrics::Requests;
 use crate::opened::Runs;
@@ -8,9 +9,12 @@ use crate::security::Guard;
 use emberscope_html::TrustWords;
 use emberscope_log::scan::ScanOptions;
 use emberscope_model::run::Run;
+use emberscope_store::RunCache;
 use std::fmt;
 use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use tokio::sync::Semaphore;
 
 /// Requests that are worked on at a time; others wait.
@@ -33,6 +37,8 @@ pub struct Options {
     pub token: Option<String>,
     /// Memory for runs, bytes.
     pub memory_bytes: u64,
+    /// Where what was made of logs is kept; nothing is kept without.
+    pub cache: Option<PathBuf>,
     /// Whether downloaded logs are as they are, secrets included.
     pub raw_logs: bool,
     /// Threads that read a log.
@@ -53,11 +59,16 @@ impl Options {
 pub struct App {
     pub(crate) catalog: Catalog,
     pub(crate) runs: Runs,
+    pub(crate) console: Console,
     pub(crate) guard: Guard,
     pub(crate) requests: Requests,
     pub(crate) raw_logs: bool,
     pub(crate) words: fn(&Run) -> TrustWords,
     pub(crate) permits: Arc<Semaphore>,
+    /// Clients that listen to events.
+    pub(crate) listeners: AtomicUsize,
+    /// Set when the server stops, for threads that would go on for as long as a client listens.
+    pub(crate) is_stopping: AtomicBool,
 }
 
 impl fmt::Debug for App {
@@ -82,13 +93,21 @@ impl App {
         let mut hosts = options.allowed_hosts;
         hosts.push(options.host);
         Ok(App {
+            console: Console::new(options.cache.as_deref(), options.scan.threads),
             catalog: Catalog::open(options.roots, options.scan.threads)?,
-            runs: Runs::new(options.memory_bytes, options.scan),
+            runs: Runs::new(options.memory_bytes, options.scan, cached_runs(options.cache.as_deref())),
             guard: Guard::new(options.token, hosts, options.is_open)?,
             requests: Requests::default(),
             raw_logs: options.raw_logs,
             words: options.words,
             permits: Arc::new(Semaphore::new(AT_A_TIME)),
+            listeners: AtomicUsize::new(0),
+            is_stopping: AtomicBool::new(false),
         })
     }
+}
+
+/// Runs on disk. A cache that cannot be made is slow, not wrong.
+fn cached_runs(cache: Option<&Path>) -> Option<RunCache> {
+    RunCache::at(&cache?.join("runs"), emberscope_store::DEFAULT_BYTES).ok()
 }

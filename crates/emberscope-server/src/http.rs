@@ -42,7 +42,10 @@ pub fn router(app: Arc<App>) -> Router {
 }
 
 /// Does what takes time apart from the threads that talk to clients.
-pub(crate) async fn apart(app: Arc<App>, work: impl FnOnce(&App) -> Response + Send + 'static) -> Response {
+pub(crate) async fn apart(
+    app: Arc<App>,
+    work: impl FnOnce(&Arc<App>) -> Response + Send + 'static,
+) -> Response {
     let Ok(permit) = Arc::clone(&app.permits).acquire_owned().await else {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     };

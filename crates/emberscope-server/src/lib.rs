@@ -8,6 +8,7 @@
 mod api;
 mod app;
 mod catalog;
+mod console;
 mod error;
 mod http;
 mod metrics;

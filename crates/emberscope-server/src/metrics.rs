@@ -41,6 +41,7 @@ pub(crate) fn text(requests: &Requests, listing: &Listing, counts: Counts) -> St
     family("runs_in_memory", "gauge", "Runs that are in memory.", &one(counts.runs as f64));
     family("runs_bytes", "gauge", "Estimate of the memory they take.", &one(counts.bytes as f64));
     family("reads_total", "counter", "Event logs read.", &one(counts.reads as f64));
+    family("reads_saved_total", "counter", "Runs that were on disk already.", &one(counts.found as f64));
     family("read_seconds_total", "counter", "Time it took.", &one(counts.read_time.as_secs_f64()));
     family("evictions_total", "counter", "Runs forgotten to make room.", &one(counts.evictions as f64));
     out

@@ -11,10 +11,11 @@ use emberscope_log::block::ParseOptions;
 use emberscope_log::scan::ScanOptions;
 use emberscope_model::load::load;
 use emberscope_model::run::Run;
+use emberscope_store::RunCache;
 use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// A run that was read, and what was made of it so far.
 #[derive(Debug)]
@@ -48,6 +49,16 @@ impl Opened {
             let options = Options::default();
             diagnose_in(&self.context(&options.thresholds), &options)
         })
+    }
+
+    /// The diagnosis, if it was made.
+    pub(crate) fn known_diagnosis(&self) -> Option<&Diagnosis> {
+        self.diagnosis.get()
+    }
+
+    /// Lifetimes times cores over all executors, if that was looked at.
+    pub(crate) fn known_core_ms(&self) -> Option<i64> {
+        self.digests.get()?.occupancy.allocated_core_ms
     }
 
     /// What looking over the tasks gives, made when first asked for.
@@ -97,6 +108,16 @@ pub(crate) enum OpenError {
     NoEvents,
 }
 
+/// Time without a change after which a log is taken not to grow any more.
+const QUIET: Duration = Duration::from_secs(300);
+
+/// Whether a log will stay as it is, so that keeping its run is worth it.
+fn is_settled(entry: &Entry, run: &Run) -> bool {
+    let modified = u64::try_from(entry.stamp.modified_ms()).map(Duration::from_millis).unwrap_or_default();
+    let age = SystemTime::UNIX_EPOCH.checked_add(modified).and_then(|time| time.elapsed().ok());
+    run.application.has_end || age.is_some_and(|age| age > QUIET)
+}
+
 #[derive(Debug, Default)]
 struct Slot {
     run: Mutex<Option<Arc<Opened>>>,
@@ -109,6 +130,8 @@ pub(crate) struct Counts {
     pub(crate) runs: usize,
     pub(crate) bytes: u64,
     pub(crate) reads: u64,
+    /// Runs that were on disk already.
+    pub(crate) found: u64,
     pub(crate) read_time: Duration,
     pub(crate) evictions: u64,
 }
@@ -118,6 +141,8 @@ pub(crate) struct Counts {
 pub(crate) struct Runs {
     limit_bytes: u64,
     scan: ScanOptions,
+    /// Runs on disk.
+    cache: Option<Arc<RunCache>>,
     clock: AtomicU64,
     state: Mutex<State>,
     /// Held while a log is read: reading takes all threads there are, so several at a time would only
@@ -130,6 +155,8 @@ struct State {
     slots: FxHashMap<(String, Stamp), Arc<Slot>>,
     sizes: FxHashMap<(String, Stamp), u64>,
     counts: Counts,
+    /// The log that is being read, bytes read and all bytes of it.
+    reading: Option<((String, Stamp), Arc<AtomicU64>, u64)>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -138,10 +165,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Runs {
     /// Keeps runs up to `limit_bytes`; the one asked for last stays whatever its size.
-    pub(crate) fn new(limit_bytes: u64, scan: ScanOptions) -> Runs {
+    pub(crate) fn new(limit_bytes: u64, scan: ScanOptions, cache: Option<RunCache>) -> Runs {
         Runs {
             limit_bytes,
             scan,
+            cache: cache.map(Arc::new),
             clock: AtomicU64::new(0),
             state: Mutex::default(),
             reading: Mutex::default(),
@@ -182,17 +210,38 @@ impl Runs {
         if !is_inside(&entry.source, &entry.root) {
             return Err(OpenError::Moved);
         }
+        let kept = self.cache.as_ref().and_then(|cache| Some((Arc::clone(cache), cache.key(&entry.source)?)));
+        if let Some((cache, key)) = &kept
+            && let Some(run) = cache.find(key)
+        {
+            lock(&self.state).counts.found += 1;
+            return Ok(Arc::new(Opened::of(run)));
+        }
         let start = Instant::now();
         let parse = ParseOptions { keep_plan_text: true, without_cursor: false };
-        let run = load(&entry.source, self.scan, parse, &|_| {});
+        let read = Arc::new(AtomicU64::new(0));
+        let key = (entry.id.clone(), entry.stamp);
+        lock(&self.state).reading = Some((key, Arc::clone(&read), entry.stamp.bytes()));
+        // Threads report out of order.
+        let run =
+            load(&entry.source, self.scan, parse, &|bytes| _ = read.fetch_max(bytes, Ordering::Relaxed));
         let mut state = lock(&self.state);
+        state.reading = None;
         state.counts.reads += 1;
         state.counts.read_time += start.elapsed();
         drop(state);
         if run.trust.events == 0 {
             return Err(OpenError::NoEvents);
         }
-        Ok(Arc::new(Opened::of(run)))
+        let opened = Arc::new(Opened::of(run));
+        if let Some((cache, key)) = kept
+            && is_settled(entry, &opened.run)
+        {
+            let opened = Arc::clone(&opened);
+            // Nobody waits for it. What cannot be kept is read again next time.
+            std::thread::spawn(move || _ = cache.keep(&key, &opened.run));
+        }
+        Ok(opened)
     }
 
     /// Counts a run in, and forgets others: earlier states of its log first, then those used longest ago.
@@ -220,6 +269,14 @@ impl Runs {
         let slot = lock(&self.state).slots.get(&(entry.id.clone(), entry.stamp)).cloned()?;
         // While it is being read, it is not known.
         slot.run.try_lock().ok()?.clone()
+    }
+
+    /// Bytes that were read of a log, and all bytes of it, while it is read.
+    pub(crate) fn progress(&self, entry: &Entry) -> Option<(u64, u64)> {
+        let state = lock(&self.state);
+        let (key, read, total) = state.reading.as_ref()?;
+        let is_it = key.0 == entry.id && key.1 == entry.stamp;
+        is_it.then(|| (read.load(Ordering::Relaxed).min(*total), *total))
     }
 
     pub(crate) fn counts(&self) -> Counts {

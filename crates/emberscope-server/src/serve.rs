@@ -6,6 +6,7 @@ use crate::http::router;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -80,6 +81,7 @@ async fn run(app: Arc<App>, listener: TcpListener) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let looking = tokio::spawn(look_again_and_again(Arc::clone(&app)));
     let (stop, stopped) = oneshot::channel::<()>();
+    let stopping = Arc::clone(&app);
     let server = axum::serve(listener, router(app)).with_graceful_shutdown(async {
         // Also when the sender is gone.
         _ = stopped.await;
@@ -87,6 +89,7 @@ async fn run(app: Arc<App>, listener: TcpListener) -> io::Result<()> {
     let server = tokio::spawn(server.into_future());
     asked_to_stop().await;
     looking.abort();
+    stopping.is_stopping.store(true, Ordering::Relaxed);
     _ = stop.send(());
     match tokio::time::timeout(GRACE, server).await {
         Ok(Ok(ended)) => ended,

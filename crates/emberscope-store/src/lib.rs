@@ -1,16 +1,20 @@
-//! The private cache: what was made of a log once, found again as long as the log stays the same.
+//! The private cache: what was made of a log once, found again as long as the log stays the same: runs
+//! ([`RunCache`]), and whatever else fills a directory ([`Store`]).
 //!
 //! An entry is a directory of files and a description of them, written last. It appears whole, under a name
 //! made from its [`Key`]; one that is damaged or of another build counts as missing and is made again. Only the
 //! user can read it.
 
 mod key;
+mod runs;
 
 pub use key::Key;
+pub use runs::RunCache;
 
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 /// Name of an entry's description.
@@ -78,17 +82,24 @@ struct Description<M> {
 }
 
 impl Store {
-    /// The user's cache: `EMBERSCOPE_CACHE`, else `emberscope` in `XDG_CACHE_HOME` or `~/.cache`.
+    /// A part of the user's cache: `EMBERSCOPE_CACHE`, else `emberscope` in `XDG_CACHE_HOME` or `~/.cache`.
     ///
     /// # Errors
     /// There is no such place, or it cannot be made.
-    pub fn open() -> Result<Store, StoreError> {
+    pub fn open(part: &str) -> Result<Store, StoreError> {
+        Store::at(&Self::place()?.join(part), DEFAULT_BYTES)
+    }
+
+    /// Where the user's cache is.
+    ///
+    /// # Errors
+    /// There is no such place.
+    pub fn place() -> Result<PathBuf, StoreError> {
         let place = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let root = place("EMBERSCOPE_CACHE")
+        place("EMBERSCOPE_CACHE")
             .or_else(|| Some(place("XDG_CACHE_HOME")?.join("emberscope")))
             .or_else(|| Some(place("HOME")?.join(".cache/emberscope")))
-            .ok_or(StoreError::NoPlace)?;
-        Store::at(&root.join("tables"), DEFAULT_BYTES)
+            .ok_or(StoreError::NoPlace)
     }
 
     /// A cache in this directory, which is made if need be.
@@ -132,7 +143,10 @@ impl Store {
     ) -> Result<Entry<M>, E> {
         self.remove_stale();
         let dir = self.root.join(key.name());
-        let filled = self.root.join(format!(".{}.{}{IN_PROGRESS}", key.name(), std::process::id()));
+        // Of several makers in one process each has a place of its own.
+        static MAKERS: AtomicU64 = AtomicU64::new(0);
+        let maker = MAKERS.fetch_add(1, Ordering::Relaxed);
+        let filled = self.root.join(format!(".{}.{}-{maker}{IN_PROGRESS}", key.name(), std::process::id()));
         _ = std::fs::remove_dir_all(&filled);
         create_private(&filled).map_err(StoreError::io(&filled, "created"))?;
         let made = make(&filled).and_then(|meta| {
@@ -237,6 +251,28 @@ fn is_sound(path: &Path, bytes: u64) -> bool {
 fn create_private(dir: &Path) -> io::Result<()> {
     std::fs::create_dir_all(dir)?;
     make_private(dir, true)
+}
+
+/// A file that only the user can read, from its first byte on.
+#[cfg(unix)]
+pub(crate) fn create_file(path: &Path) -> io::Result<std::fs::File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    std::fs::File::options().write(true).create_new(true).mode(0o600).open(path)
+}
+
+#[cfg(not(unix))]
+pub(crate) fn create_file(path: &Path) -> io::Result<std::fs::File> {
+    std::fs::File::options().write(true).create_new(true).open(path)
+}
+
+/// What entries depend on beside the log: this program. Its own file tells builds of one version apart.
+pub fn this_program() -> String {
+    let file = std::env::current_exe().and_then(std::fs::metadata).ok();
+    let of_file = file.and_then(|file| {
+        let modified = file.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        Some((file.len(), modified.as_millis()))
+    });
+    format!("{} {of_file:?}", env!("CARGO_PKG_VERSION"))
 }
 
 #[cfg(unix)]

@@ -2,6 +2,7 @@
 
 use crate::messages;
 use emberscope_report::ReportError;
+use emberscope_sql_client::Refused;
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
@@ -68,6 +69,10 @@ pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
     }
     if let Some(usage) = error.downcast_ref::<UsageError>() {
         messages::error(&usage.message, Some(&usage.hint));
+        return Exit::Usage;
+    }
+    if let Some(refused) = error.downcast_ref::<Refused>() {
+        messages::error(&refused.message, Some(&refused.hint));
         return Exit::Usage;
     }
     if let Some(report) = error.downcast_ref::<ReportError>() {

@@ -24,7 +24,8 @@ export function wallSaving({ wall_ms: range }: Savings): string | undefined {
 }
 
 export function coreSaving({ core_ms: ms }: Savings): string | undefined {
-  return ms && ms > 0 ? coreTime(ms) : undefined;
+  // Less would be told as nothing.
+  return ms && ms >= 50 ? coreTime(ms) : undefined;
 }
 
 const METHODS: Record<string, string> = { replay: "replayed", measured: "measured", modelled: "estimated" };

@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn every_value_has_one_bar() {
-        assert_eq!(counts(&[], Scale::Linear, 4), Vec::<u64>::new());
+        assert!(counts(&[], Scale::Linear, 4).is_empty());
         assert_eq!(counts(&[7, 7], Scale::Log, 4), [2]);
         assert_eq!(counts(&[0, 1, 2, 3, 4], Scale::Linear, 2), [2, 3]);
         assert_eq!(counts(&[0, 1], Scale::Linear, 48), [2]);

@@ -273,9 +273,9 @@ impl Shown {
             }
         }
         let mut nearest: Vec<u32> = Vec::with_capacity(below.len());
-        for at in 0..tree.nodes.len() {
-            let above = tree.nodes[at].parent.and_then(|parent| nearest.get(parent as usize).copied());
-            nearest.push(below[at].or(above).unwrap_or(at as u32));
+        for (at, (node, below)) in tree.nodes.iter().zip(below).enumerate() {
+            let above = node.parent.and_then(|parent| nearest.get(parent as usize).copied());
+            nearest.push(below.or(above).unwrap_or(at as u32));
         }
         nearest
     }

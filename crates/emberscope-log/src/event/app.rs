@@ -2,6 +2,7 @@
 
 use super::lenient::{Int, IntFields, TextOrJson};
 use super::reason::BlockManagerId;
+use borsh::{BorshDeserialize, BorshSerialize};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -45,7 +46,7 @@ pub struct ApplicationEnd {
 }
 
 /// `SparkListenerEnvironmentUpdate`. The class path is not kept.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, BorshSerialize, BorshDeserialize)]
 pub struct EnvironmentUpdate {
     /// `JVM Information`.
     #[serde(rename = "JVM Information", default)]
@@ -65,7 +66,7 @@ pub struct EnvironmentUpdate {
 }
 
 /// `SparkListenerResourceProfileAdded`.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, BorshSerialize, BorshDeserialize)]
 pub struct ResourceProfileAdded {
     /// `Resource Profile Id`.
     #[serde(rename = "Resource Profile Id", default)]
@@ -79,7 +80,7 @@ pub struct ResourceProfileAdded {
 }
 
 /// One resource of a profile.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, BorshSerialize, BorshDeserialize)]
 pub struct ResourceRequest {
     /// `Amount`: cores, MiB of memory, or a share of a resource.
     #[serde(rename = "Amount", default)]
@@ -133,7 +134,7 @@ pub struct ExecutorRemoved {
 
 /// `SparkListenerExecutorExcluded` and its kin: for a stage, for a node, and the undoing of both;
 /// also under the older word "blacklisted".
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, BorshSerialize, BorshDeserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Exclusion {
     /// `time`.
@@ -206,7 +207,7 @@ pub struct BlockUpdatedInfo {
 }
 
 /// A storage level (`JsonProtocol.storageLevelToJson`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, BorshSerialize, BorshDeserialize)]
 pub struct StorageLevel {
     /// `Use Disk`.
     #[serde(rename = "Use Disk", default)]
@@ -277,7 +278,7 @@ pub struct StageMetrics {
 
 /// A mapping of a task to the JVM thread that ran it, written by a companion listener. Recognised by
 /// its fields, whatever the class is called.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, BorshSerialize, BorshDeserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskThread {
     /// `taskId`.

@@ -1,5 +1,6 @@
 //! Values that Spark's versions write in several ways: numbers as numbers or as text, missing, null.
 
+use borsh::{BorshDeserialize, BorshSerialize};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::fmt;
@@ -15,7 +16,7 @@ pub fn is_time(epoch_ms: i64) -> bool {
 }
 
 /// An integer, a text that holds one, or nothing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, BorshSerialize, BorshDeserialize)]
 pub struct Int(pub Option<i64>);
 
 /// An integer, something else, or nothing.
@@ -137,7 +138,7 @@ impl<'de> Deserialize<'de> for IntFields {
 }
 
 /// Text, or anything else as its JSON; null and absence are `None`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct TextOrJson(pub Option<String>);
 
 impl<'de> Deserialize<'de> for TextOrJson {

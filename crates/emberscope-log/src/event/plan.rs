@@ -5,6 +5,7 @@
 
 use crate::cursor::{Cursor, RawStr};
 use crate::event::reason_of;
+use borsh::{BorshDeserialize, BorshSerialize};
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -56,8 +57,9 @@ pub struct PlanMetric {
 }
 
 /// How a SQL metric's integers are to be read (`org.apache.spark.sql.execution.metric.SQLMetrics`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, BorshSerialize, BorshDeserialize)]
 #[repr(u8)]
+#[borsh(use_discriminant = false)]
 pub enum MetricKind {
     /// A plain sum.
     Sum = 0,

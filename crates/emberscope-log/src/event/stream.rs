@@ -2,6 +2,7 @@
 //! (`org.apache.spark.sql.connect.service`) events.
 
 use super::lenient::{Int, TextOrJson};
+use borsh::{BorshDeserialize, BorshSerialize};
 use serde::Deserialize;
 use serde::de::Deserializer;
 use std::collections::BTreeMap;
@@ -31,7 +32,7 @@ pub struct QueryProgress {
 }
 
 /// One micro-batch (`StreamingQueryProgress`).
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, BorshSerialize, BorshDeserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Progress {
     /// `id`.
@@ -69,7 +70,7 @@ pub struct Progress {
 }
 
 /// A stateful operator in one batch.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, BorshSerialize, BorshDeserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StateOperator {
     /// `operatorName` (Spark 3.1).
@@ -89,7 +90,7 @@ pub struct StateOperator {
 }
 
 /// A source in one batch.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, BorshSerialize, BorshDeserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StreamSource {
     /// `description`.
@@ -106,7 +107,7 @@ pub struct StreamSource {
 }
 
 /// The sink in one batch.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, BorshSerialize, BorshDeserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StreamSink {
     /// `description`.
@@ -117,7 +118,7 @@ pub struct StreamSink {
 }
 
 fn number_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
-    let text = TextOrJson::deserialize(deserializer)?.0;
+    let text = <TextOrJson as Deserialize>::deserialize(deserializer)?.0;
     Ok(text.and_then(|text| text.parse().ok()).filter(|number: &f64| number.is_finite()))
 }
 
@@ -133,7 +134,7 @@ fn object_or_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Progress
 }
 
 /// A Spark Connect event; which one is told by [`ConnectEvent::phase`].
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, BorshSerialize, BorshDeserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectEvent {
     /// The event's short name without its prefix, e.g. `OperationStarted`; set from the event's name.

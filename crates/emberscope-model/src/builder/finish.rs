@@ -3,6 +3,7 @@
 use super::{RunBuilder, lost};
 use crate::accounting::RowFacts;
 use crate::engine;
+use crate::redact;
 use crate::run::{
     Application, ApplicationStatus, Executor, Job, JobStatus, Run, StageAttempt, StageStatus,
     UnsubmittedStage,
@@ -68,6 +69,7 @@ impl RunBuilder {
         });
         run.exclusions.sort_by(|a, b| (a.time.0, &a.executor_id).cmp(&(b.time.0, &b.executor_id)));
         run.task_threads.sort_by_key(|mapping| (mapping.task_id, mapping.start_time));
+        redact::run(&mut run);
         self.add_notes(&run, &mut trust);
         run.trust = trust;
         run

@@ -1,8 +1,8 @@
 //! All addresses: one line of code for each, beside what documents it.
 
 use super::{
-    Endpoint, bytes, executors, findings, jobs, opened, reference, runs, schema, sql, stage, stages, summary,
-    timeline,
+    Endpoint, FileEndpoint, bytes, events, executors, export, findings, jobs, opened, reference, runs,
+    schema, sql, sql_console, stage, stages, summary, timeline,
 };
 use super::{attribution, runs::RunInfo, runs::RunsPage};
 use emberscope_analysis::views::configuration::{ConfigurationView, configuration};
@@ -214,5 +214,56 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         params: &[],
         schema: schema::<reference::ReferencePage>,
         answer: |_, at, _| bytes(&reference::one(at[0])?),
+    },
+    Endpoint {
+        path: "/sql-console",
+        name: "askSql",
+        doc: "The answer to a SQL statement about runs, from their tables. Only reads; errors tell line and column.",
+        params: sql_console::PARAMS,
+        schema: schema::<sql_console::SqlAnswer>,
+        answer: |app, _, params| bytes(&sql_console::ask(app, params)?),
+    },
+    Endpoint {
+        path: "/sql-console/catalog",
+        name: "getSqlCatalog",
+        doc: "Ready-made questions, and the tables with their columns.",
+        params: &[],
+        schema: schema::<sql_console::SqlCatalog>,
+        answer: |_, _, _| bytes(&sql_console::catalog()?),
+    },
+];
+
+/// Addresses that answer with files.
+pub(super) const FILES: &[FileEndpoint] = &[
+    FileEndpoint {
+        path: "/sql-console/file",
+        name: "downloadSql",
+        doc: "The answer to a SQL statement about runs, as a file.",
+        params: sql_console::FILE_PARAMS,
+        media: &[
+            "text/csv",
+            "text/tab-separated-values",
+            "application/x-ndjson",
+            "application/vnd.apache.parquet",
+        ],
+        answer: |app, _, params| sql_console::file(app, params),
+    },
+    FileEndpoint {
+        path: "/runs/{run}/export",
+        name: "exportRun",
+        doc: "A run as a file of other tools.",
+        params: export::PARAMS,
+        media: &["text/html", "application/json"],
+        answer: |app, at, params| export::get(app, at[0], params),
+    },
+    FileEndpoint {
+        path: "/runs/{run}/events",
+        name: "followRun",
+        doc: "Server-sent events: `state` (a run as in the list) at first, when its log was read, and whenever it \
+              grew; `progress` (`bytes_read`, `bytes_total`) while it is read; `failed` and `gone` (`message`). \
+              Listening has the log read.",
+        params: &[],
+        media: &["text/event-stream"],
+        answer: |app, at, _| events::get(app, at[0]),
     },
 ];

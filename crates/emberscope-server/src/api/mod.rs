@@ -5,7 +5,9 @@
 
 mod attribution;
 mod endpoints;
+mod events;
 mod executors;
+mod export;
 mod failure;
 mod findings;
 mod jobs;
@@ -13,6 +15,7 @@ mod openapi;
 mod reference;
 mod runs;
 mod sql;
+mod sql_console;
 mod stage;
 mod stages;
 mod summary;
@@ -27,7 +30,7 @@ use crate::http::json;
 use crate::opened::Opened;
 use crate::spark_rest::Params;
 use axum::response::Response;
-use endpoints::ENDPOINTS;
+use endpoints::{ENDPOINTS, FILES};
 use failure::Failure;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -52,22 +55,39 @@ struct Endpoint {
     answer: fn(&App, &[&str], &Params) -> Answered,
 }
 
+/// An address that answers with something else than JSON.
+struct FileEndpoint {
+    path: &'static str,
+    name: &'static str,
+    doc: &'static str,
+    params: &'static [Param],
+    /// Types of what is answered.
+    media: &'static [&'static str],
+    answer: AnswerFile,
+}
+
+type AnswerFile = fn(&Arc<App>, &[&str], &Params) -> Result<Response, Failure>;
+
 fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
 
 /// Answers a request for `path` below `/api/emberscope/v1`.
-pub(crate) fn answer(app: &App, path: &str, params: &Params) -> Response {
+pub(crate) fn answer(app: &Arc<App>, path: &str, params: &Params) -> Response {
     let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
     if segments == ["openapi.json"] {
         return json(document().to_string().into_bytes());
     }
     let found = ENDPOINTS.iter().find_map(|endpoint| Some((endpoint, values(endpoint.path, &segments)?)));
+    if let Some((endpoint, values)) = found {
+        return (endpoint.answer)(app, &values, params).map_or_else(Failure::answer, json);
+    }
+    let found = FILES.iter().find_map(|file| Some((file, values(file.path, &segments)?)));
     let answered = match found {
-        Some((endpoint, values)) => (endpoint.answer)(app, &values, params),
+        Some((file, values)) => (file.answer)(app, &values, params),
         None => Err(Failure::not_found("no such address", "see /api/emberscope/v1/openapi.json")),
     };
-    answered.map_or_else(Failure::answer, json)
+    answered.unwrap_or_else(Failure::answer)
 }
 
 /// What stands for the names in braces, if the address is of this form.

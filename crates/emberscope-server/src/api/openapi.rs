@@ -1,8 +1,7 @@
 //! The OpenAPI document, made from the table of addresses and the types of their answers.
 
-use super::endpoints::ENDPOINTS;
-use super::{Endpoint, Param};
-use schemars::SchemaGenerator;
+use super::Param;
+use super::endpoints::{ENDPOINTS, FILES};
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
@@ -14,7 +13,19 @@ pub fn document() -> Value {
     let mut generator = settings.into_generator();
     let paths: Map<String, Value> = ENDPOINTS
         .iter()
-        .map(|endpoint| (endpoint.path.to_owned(), json!({ "get": operation(endpoint, &mut generator) })))
+        .map(|endpoint| {
+            let schema = (endpoint.schema)(&mut generator);
+            let content = json!({ "application/json": { "schema": schema } });
+            let get = operation(endpoint.path, endpoint.name, endpoint.doc, endpoint.params, &content);
+            (endpoint.path.to_owned(), json!({ "get": get }))
+        })
+        .chain(FILES.iter().map(|file| {
+            let binary = json!({ "schema": { "type": "string", "format": "binary" } });
+            let content: Map<String, Value> =
+                file.media.iter().map(|media| ((*media).to_owned(), binary.clone())).collect();
+            let get = operation(file.path, file.name, file.doc, file.params, &content.into());
+            (file.path.to_owned(), json!({ "get": get }))
+        }))
         .collect();
     let mut schemas: Map<String, Value> = generator.take_definitions(true);
     schemas.insert("Failure".to_owned(), failure());
@@ -35,28 +46,27 @@ pub fn document() -> Value {
     })
 }
 
-fn operation(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Value {
-    let in_path = endpoint.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+fn operation(path: &str, name: &str, doc: &str, params: &[Param], content: &Value) -> Value {
+    let in_path = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let mut parameters: Vec<Value> = in_path
         .map(|name| {
             let kind = if ["run", "tag", "version"].contains(&name) { "string" } else { "integer" };
             json!({ "name": name, "in": "path", "required": true, "schema": { "type": kind } })
         })
         .collect();
-    parameters.extend(endpoint.params.iter().map(|Param { name, kind, doc }| {
+    parameters.extend(params.iter().map(|Param { name, kind, doc }| {
         json!({ "name": name, "in": "query", "description": doc, "schema": { "type": kind } })
     }));
-    let schema = (endpoint.schema)(generator);
     let failed = json!({
         "description": "No answer, and why.",
         "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Failure" } } },
     });
     json!({
-        "operationId": endpoint.name,
-        "summary": endpoint.doc,
+        "operationId": name,
+        "summary": doc,
         "parameters": parameters,
         "responses": {
-            "200": { "description": "The answer.", "content": { "application/json": { "schema": schema } } },
+            "200": { "description": "The answer.", "content": content },
             "default": failed,
         },
     })
@@ -71,7 +81,17 @@ fn failure() -> Value {
             "error": {
                 "type": "object",
                 "required": ["code", "message", "hint"],
-                "properties": { "code": text, "message": text, "hint": text },
+                "properties": {
+                    "code": text,
+                    "message": text,
+                    "hint": text,
+                    "position": {
+                        "description": "Where in a statement, from 1.",
+                        "type": "object",
+                        "required": ["line", "column"],
+                        "properties": { "line": { "type": "integer" }, "column": { "type": "integer" } },
+                    },
+                },
             },
         },
     })

@@ -5,6 +5,8 @@ use super::failure::{Failure, number};
 use crate::app::App;
 use crate::catalog::Entry;
 use crate::spark_rest::Params;
+use emberscope_analysis::diagnosis::Diagnosis;
+use emberscope_analysis::finding::Severity;
 use emberscope_model::run::ApplicationStatus;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -23,7 +25,7 @@ pub(super) const PARAMS: &[Param] = &[
     Param {
         name: "sort",
         kind: "string",
-        doc: "start, name, id, user, duration, status or size; with `-` in front the other way round. [default: -start]",
+        doc: "start, name, id, user, duration, status, size, cost or findings; with `-` in front the other way round. [default: -start]",
     },
     Param { name: "offset", kind: "integer", doc: "Runs to leave out. [default: 0]" },
     Param { name: "limit", kind: "integer", doc: "Most runs, up to 1000. [default: 100]" },
@@ -100,13 +102,44 @@ pub(crate) struct RunInfo {
     pub(crate) modified_ms: i64,
     /// Whether its log was read and is in memory.
     pub(crate) is_read: bool,
+    /// What executors offered, lifetimes times cores; once it was diagnosed.
+    pub(crate) core_ms: Option<i64>,
+    /// Findings by severity; once it was diagnosed.
+    pub(crate) findings: Option<FindingCounts>,
+    /// What the verdict says; once it was diagnosed.
+    pub(crate) headline: Option<String>,
+}
+
+/// Findings by severity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+pub(crate) struct FindingCounts {
+    /// Critical ones.
+    critical: usize,
+    /// Warnings.
+    warning: usize,
+    /// Facts worth knowing.
+    info: usize,
+}
+
+impl FindingCounts {
+    fn of(diagnosis: &Diagnosis) -> FindingCounts {
+        let count = |severity: Severity| {
+            diagnosis.findings.iter().filter(|finding| finding.severity == severity).count()
+        };
+        FindingCounts {
+            critical: count(Severity::Critical),
+            warning: count(Severity::Warning),
+            info: count(Severity::Info),
+        }
+    }
 }
 
 impl RunInfo {
-    fn of(app: &App, entry: &Entry) -> RunInfo {
+    pub(super) fn of(app: &App, entry: &Entry) -> RunInfo {
         let glance = &entry.glance;
         let known = app.runs.known(entry);
         let application = known.as_ref().map(|opened| &opened.run.application);
+        let diagnosis = known.as_ref().and_then(|opened| opened.known_diagnosis());
         let end_time_ms = match application {
             Some(known) => known.end_ms,
             None => glance.end_ms,
@@ -137,6 +170,9 @@ impl RunInfo {
             log_bytes: entry.stamp.bytes(),
             modified_ms: entry.stamp.modified_ms(),
             is_read: application.is_some(),
+            core_ms: known.as_ref().and_then(|opened| opened.known_core_ms()),
+            findings: diagnosis.map(FindingCounts::of),
+            headline: diagnosis.map(|diagnosis| diagnosis.verdict.headline.clone()),
         }
     }
 
@@ -158,6 +194,8 @@ const ORDERS: &[(&str, Order)] = &[
     ("duration", |a, b| a.duration_ms.cmp(&b.duration_ms)),
     ("status", |a, b| a.status.cmp(&b.status)),
     ("size", |a, b| a.log_bytes.cmp(&b.log_bytes)),
+    ("cost", |a, b| a.core_ms.cmp(&b.core_ms)),
+    ("findings", |a, b| a.findings.cmp(&b.findings)),
 ];
 
 pub(super) fn list(app: &App, params: &Params) -> Result<RunsPage, Failure> {
@@ -169,7 +207,7 @@ pub(super) fn list(app: &App, params: &Params) -> Result<RunsPage, Failure> {
         .ok_or_else(|| {
             Failure::bad(
                 format!("runs are not sorted by `{sort}`"),
-                "one of start, name, id, user, duration, status, size, with `-` in front the other way round",
+                "one of start, name, id, user, duration, status, size, cost, findings, with `-` in front the other way round",
             )
         })
 }

@@ -3,6 +3,8 @@
 use super::Param;
 use super::failure::{Failure, number};
 use crate::spark_rest::Params;
+use axum::body::Body;
+use axum::http::{HeaderName, header};
 
 /// Rows in an answer unless asked otherwise.
 const DEFAULT: usize = 1000;
@@ -50,4 +52,20 @@ pub(super) fn holds(query: &str, texts: &[Option<&str>]) -> bool {
         let word = word.to_lowercase();
         texts.iter().any(|text| text.contains(&word))
     })
+}
+
+/// A file that is saved, not shown.
+pub(super) fn attachment(
+    kind: &'static str,
+    name: &str,
+    body: impl Into<Body>,
+) -> ([(HeaderName, String); 2], Body) {
+    // A name in a header must not end it.
+    let safe: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' }).collect();
+    let headers = [
+        (header::CONTENT_TYPE, kind.to_owned()),
+        (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{safe}\"")),
+    ];
+    (headers, body.into())
 }

@@ -28,6 +28,7 @@ pub(crate) fn options(roots: &[&Path]) -> Options {
         allowed_hosts: Vec::new(),
         token: Some(TOKEN.to_owned()),
         memory_bytes: 1 << 30,
+        cache: None,
         raw_logs: false,
         scan: ScanOptions::default(),
         words: |_| TrustWords::default(),

@@ -8,8 +8,13 @@
 
 mod base;
 mod differences;
+mod files;
 mod guard;
 mod openapi;
 mod own_api;
 mod page;
+mod plans;
 mod referee;
+mod sql_console;
+mod timeline;
+mod views;

@@ -57,6 +57,11 @@ fn doors_agree() {
     assert_eq!(spark[0]["attempts"][0]["duration"], summary["application"]["duration_ms"]);
     let run = get(&server, &format!("/api/emberscope/v1/runs/{id}")).json();
     assert_eq!((&run["status"], &run["is_read"]), (&json!("succeeded"), &json!(true)));
+    assert_eq!(run["headline"], findings["verdict"]["headline"]);
+    assert_eq!(run["core_ms"], summary["totals"]["executors"]["allocated_core_ms"]);
+    let counted: u64 =
+        ["critical", "warning", "info"].iter().map(|name| run["findings"][name].as_u64().unwrap()).sum();
+    assert_eq!(counted as usize, findings["findings"].as_array().unwrap().len());
 }
 
 #[test]

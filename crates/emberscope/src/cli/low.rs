@@ -1,8 +1,10 @@
 //! Arguments as typed. Doc comments are the help text.
 
+mod export;
 mod flame;
 mod sql;
 
+pub(super) use export::{ExportArgs, ExportFormatName};
 pub(super) use flame::{FlameArgs, FlameEventName, FlameFormatName};
 pub(super) use sql::{DialectName, RowsFormatName, SqlArgs};
 
@@ -10,6 +12,7 @@ use clap::builder::Styles;
 use clap::builder::styling::{AnsiColor, Effects};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
+use export::EXPORT_HELP;
 use flame::FLAME_HELP;
 use sql::SQL_HELP;
 use std::path::PathBuf;
@@ -92,6 +95,9 @@ already, are proposed.")]
     /// Keep every run as tables (NDJSON or Parquet) for Spark SQL, DuckDB, pandas
     #[command(after_help = REPORT_HELP)]
     Report(Box<ReportArgs>),
+    /// Write a run as a file of other tools: a trace for Perfetto, or a page
+    #[command(after_help = EXPORT_HELP)]
+    Export(ExportArgs),
     /// Serve runs to browsers and tools: pages, and the API of Spark's History Server
     #[command(after_help = SERVE_HELP)]
     Serve(Box<ServeArgs>),

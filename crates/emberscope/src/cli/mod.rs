@@ -1,6 +1,7 @@
 //! The command line: what was typed ([`low`]) and what it means ([`Command`]).
 
 mod diagnose;
+mod export;
 mod flame;
 mod low;
 mod report;
@@ -12,10 +13,11 @@ use clap::{CommandFactory, Parser};
 use clap_complete::Shell;
 pub(crate) use diagnose::{DiagnoseFormat, DiagnoseOptions};
 use emberscope_log::scan::ScanOptions;
+pub(crate) use export::{ExportFormat, ExportOptions};
 pub(crate) use flame::{FlameFormat, FlameOptions, Moment, Wanted};
 pub(crate) use report::{RecoverOptions, ReportOptions, ReportTarget, usage};
 pub(crate) use serve::ServeOptions;
-pub(crate) use sql::{Limits, Question, RowsFormat, SqlCommand, SqlOptions};
+pub(crate) use sql::{Question, RowsFormat, SqlCommand, SqlOptions};
 
 use low::{FormatName, LowArgs, LowCommand, ReadingArgs, ShowArgs};
 use std::path::PathBuf;
@@ -31,6 +33,8 @@ pub(crate) enum Command {
     Docs(Option<String>),
     /// Tell what fills logs.
     Doctor(ShowOptions),
+    /// Write a run as a file of other tools.
+    Export(ExportOptions),
     /// Fold recordings into a flame graph.
     Flame(Box<FlameOptions>),
     /// Keep runs as tables.
@@ -106,6 +110,7 @@ fn mean(args: LowArgs) -> anyhow::Result<Command> {
         LowCommand::Diagnose(args) => Command::Diagnose(Box::new(diagnose::mean(*args)?)),
         LowCommand::Docs { name } => Command::Docs(name),
         LowCommand::Doctor(args) => Command::Doctor(show_options(args)?),
+        LowCommand::Export(args) => Command::Export(export::mean(args)?),
         LowCommand::Flame(args) => Command::Flame(Box::new(flame::mean(*args)?)),
         LowCommand::Report(args) => report::mean(*args)?,
         LowCommand::Serve(args) => Command::Serve(Box::new(serve::mean(*args))),

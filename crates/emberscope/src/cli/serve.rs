@@ -33,6 +33,7 @@ pub(super) fn mean(args: ServeArgs) -> ServeOptions {
         allowed_hosts: args.allow_host,
         token: std::env::var(TOKEN).ok(),
         memory_bytes: args.memory,
+        cache: emberscope_store::Store::place().ok(),
         raw_logs: args.raw_logs,
         scan,
         words,

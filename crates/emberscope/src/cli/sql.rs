@@ -150,6 +150,16 @@ pub(crate) struct Limits {
 const TABLE_ROWS: u64 = 1000;
 
 impl Limits {
+    /// What the process may spend, with this many threads.
+    pub(crate) fn spendable(&self, threads: usize) -> emberscope_sql_protocol::Limits {
+        emberscope_sql_protocol::Limits {
+            memory_bytes: self.memory_bytes,
+            spill_bytes: self.spill_bytes,
+            timeout_ms: self.timeout.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+            threads,
+        }
+    }
+
     /// Rows after which an answer of this form is cut; `None` for all.
     pub(crate) fn rows(&self, format: RowsFormat) -> Option<u64> {
         match self.max_rows {

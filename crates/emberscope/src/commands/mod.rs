@@ -4,6 +4,7 @@ mod completions;
 mod diagnose;
 mod docs;
 mod doctor;
+mod export;
 mod flame;
 mod man;
 mod report;
@@ -21,6 +22,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Diagnose(options) => diagnose::run(&options),
         Command::Docs(name) => docs::run(name.as_deref()),
         Command::Doctor(options) => doctor::run(&options),
+        Command::Export(options) => export::run(&options),
         Command::Flame(options) => flame::run(&options),
         Command::Report(options) => report::run(&options),
         Command::Recover(options) => report::recover(&options),

@@ -26,6 +26,11 @@ impl BandIndex {
         BandIndex { rows: rows.len(), spans }
     }
 
+    /// Rows, and all spans.
+    pub(super) fn all(&self) -> (u32, &[Span]) {
+        (self.rows, &self.spans)
+    }
+
     /// The spans between two times; those shorter than `px_ms` are merged, and more if there are too many.
     pub(super) fn between(
         &self,

@@ -6,9 +6,11 @@ mod index;
 mod levels;
 mod rows;
 pub mod series;
+mod slices;
 
 pub use index::TimelineIndex;
 pub use levels::{LaneKind, Query, timeline};
+pub use slices::{ExecutorSpan, Kind, TaskSlice};
 
 use schemars::JsonSchema;
 use serde::Serialize;

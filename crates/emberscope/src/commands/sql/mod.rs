@@ -1,13 +1,9 @@
 //! `emberscope sql`: questions in SQL, of one run or a thousand.
 //!
-//! Logs become Parquet in the cache ([`logs`]), directories of reports are looked through ([`reports`]), and the
-//! process that holds the query engine ([`client`]) is told of all files ([`sources`]). Its answers come as
-//! Arrow and are written as asked ([`rows`]).
+//! Logs become Parquet in the cache, directories of reports are looked through ([`reports`]), and the process that
+//! holds the query engine is told of all files ([`sources`]). Its answers come as Arrow and are written as asked
+//! ([`rows`]). What other doors need too is in `emberscope-sql-client`.
 
-mod analyses;
-mod client;
-mod logs;
-mod parameters;
 mod prompt;
 mod reports;
 mod rows;
@@ -19,9 +15,10 @@ use crate::exit::{Exit, UsageError};
 use crate::messages;
 use crate::output::Output;
 use anyhow::Context;
-use client::{AskError, Client};
-use emberscope_sql_protocol::Done;
-use parameters::Parameters;
+use emberscope_sql_client::analyses;
+use emberscope_sql_client::client::{self, AskError, Client};
+use emberscope_sql_client::parameters::Parameters;
+use emberscope_sql_protocol::{Done, FailureKind};
 use std::io::Read;
 use std::path::Path;
 
@@ -58,7 +55,7 @@ fn ask(options: &SqlOptions) -> anyhow::Result<Exit> {
     if let Some(statement) = &statement {
         analyses::pick(statement, false)?;
     }
-    let program = client::find()?;
+    let program = client::find(true)?;
     let output = Output::open(options.out.as_deref())?;
     let guards: Vec<_> = output.guard().into_iter().collect();
     let sources = sources::find(&options.reading, &guards)?;
@@ -80,7 +77,7 @@ fn ask(options: &SqlOptions) -> anyhow::Result<Exit> {
         return Ok(exit);
     };
     let mut client = Client::start(&program)?;
-    client.open(sources.tables(), &options.limits, options.reading.scan.threads)?;
+    client.open(sources.tables(), options.limits.spendable(options.reading.scan.threads))?;
     let max_rows = options.limits.rows(options.format);
     match answer(&mut client, &statement, options.format, max_rows, output) {
         Ok(done) => {
@@ -103,7 +100,7 @@ fn answer(
 ) -> anyhow::Result<Done> {
     let mut answer = client.ask(statement, max_rows)?;
     let mut rows = rows::begin(format, answer.schema()?.as_ref(), output)?;
-    while let Some(batch) = answer.next()? {
+    while let Some(batch) = answer.batch()? {
         rows.batch(&batch)?;
     }
     let done = answer.done()?;
@@ -128,10 +125,22 @@ fn tell(error: &AskError, statement: &str) -> Exit {
         let shown = place(statement, position.line, position.column);
         messages::error(&message, error.hint().as_deref());
         messages::excerpt(&shown);
-        return error.exit();
+        return exit_of(error);
     }
     messages::error(&message, error.hint().as_deref());
-    error.exit()
+    exit_of(error)
+}
+
+/// How the program ends with an error.
+fn exit_of(error: &AskError) -> Exit {
+    match error {
+        AskError::Failed(failure)
+            if matches!(failure.kind, FailureKind::Statement | FailureKind::ReadOnly) =>
+        {
+            Exit::Usage
+        }
+        _ => Exit::Internal,
+    }
 }
 
 /// The line of a statement with a mark under a place.

@@ -1,14 +1,15 @@
 //! The prompt: statements one after the other, with history and completion.
 
-use super::analyses::{self, ANALYSES};
-use super::client::{AskError, Client};
-use super::parameters::Parameters;
-use super::sources::{self, Sources};
-use super::{answer, tell, tell_cut};
+use super::sources::Sources;
+use super::{answer, exit_of, tell, tell_cut};
 use crate::cli::{RowsFormat, SqlOptions};
 use crate::messages;
 use crate::output::Output;
 use emberscope_report::Report;
+use emberscope_sql_client::analyses::{self, ANALYSES};
+use emberscope_sql_client::client::{AskError, Client};
+use emberscope_sql_client::parameters::Parameters;
+use emberscope_sql_client::tables;
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::history::DefaultHistory;
@@ -139,7 +140,7 @@ impl Prompt<'_> {
             if !statement.is_empty() {
                 match self.params.apply(line, &[]) {
                     Ok(statement) => self.ask(&statement)?,
-                    Err(error) => _ = crate::exit::of_error(&error),
+                    Err(error) => _ = crate::exit::of_error(&error.into()),
                 }
             }
             return Ok(Next::Go);
@@ -162,7 +163,7 @@ impl Prompt<'_> {
                     let statement = analyses::statement(analysis, self.params, self.sources.runs() > 1)?;
                     self.ask(&statement)?;
                 }
-                Err(error) => _ = crate::exit::of_error(&error),
+                Err(error) => _ = crate::exit::of_error(&error.into()),
             },
             ("f", name) => {
                 match RowsFormat::ALL.iter().find(|(known, format)| *known == name && !format.is_binary()) {
@@ -183,8 +184,7 @@ impl Prompt<'_> {
                 let mut client = Client::start(self.program)?;
                 client.open(
                     self.sources.tables(),
-                    &self.options.limits,
-                    self.options.reading.scan.threads,
+                    self.options.limits.spendable(self.options.reading.scan.threads),
                 )?;
                 client
             }
@@ -203,7 +203,7 @@ impl Prompt<'_> {
                 Ok(error) => {
                     tell(&error, statement);
                     // After a limit the process has ended; a mistake it survives.
-                    if error.exit() == crate::exit::Exit::Usage {
+                    if exit_of(&error) == crate::exit::Exit::Usage {
                         self.client = Some(client);
                     }
                 }
@@ -245,7 +245,7 @@ impl Completion {
         let mut words: Vec<String> = Vec::new();
         for report in Report::ALL {
             words.push(report.name().to_owned());
-            words.extend(sources::columns(*report).into_iter().map(|column| column.name));
+            words.extend(tables::columns(*report).into_iter().map(|column| column.name));
         }
         words.sort();
         words.dedup();

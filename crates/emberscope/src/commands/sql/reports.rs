@@ -1,6 +1,7 @@
 //! Directories of reports: which files of which tables there are.
 
-use emberscope_report::{Manifest, Report};
+use emberscope_report::Report;
+use emberscope_sql_client::tables::manifests;
 use emberscope_sql_protocol::{File, Format};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -56,17 +57,6 @@ fn look_into(dir: &Path, depth: usize, found: &mut Vec<Found>) {
             look_into(&dir, depth + 1, found);
         }
     }
-}
-
-/// The manifests in a directory. A damaged one is as good as none: its files are read all the same.
-pub(super) fn manifests(dir: &Path) -> Vec<Manifest> {
-    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    let paths =
-        entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|e| e == "manifest"));
-    let mut read: Vec<Manifest> =
-        paths.filter_map(|path| serde_json::from_slice(&std::fs::read(path).ok()?).ok()).collect();
-    read.sort_by(|a, b| (&a.run, &a.format).cmp(&(&b.run, &b.format)));
-    read
 }
 
 /// Table and form of a file's name, as `job-reports-0.json`.

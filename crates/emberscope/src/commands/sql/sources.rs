@@ -1,19 +1,21 @@
 //! Everything that was named, as the files of tables.
 
-use super::logs::{LogTables, Logs};
 use super::reports::{self, Found, RunOfFiles};
 use crate::cli::Reading;
 use crate::exit::Exit;
 use crate::inputs::{self, Tally};
 use crate::messages;
 use crate::output::Guard;
-use emberscope_report::Report;
-use emberscope_sql_protocol::{Column, File, Format, Table};
+use crate::progress::Progress;
+use crate::render;
+use emberscope_log::block::ParseOptions;
+use emberscope_log::source::RunSource;
+use emberscope_model::load::load;
+use emberscope_sql_client::tables::{self, Files, LogTables, RUN_ID, Tables, TablesError, Words};
+use emberscope_sql_protocol::Table;
+use emberscope_store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-
-/// The column by which runs are told that share application and attempt. It is there only when some do.
-const RUN_ID: &str = "runId";
 
 /// Logs that are not whole and told one by one.
 const TOLD_GAPS: usize = 20;
@@ -30,7 +32,7 @@ pub(super) struct Sources {
 /// Reads all sources; what is wrong with them is told.
 pub(super) fn find(reading: &Reading, guards: &[Guard]) -> anyhow::Result<Sources> {
     let mut sources = Sources::default();
-    let logs = Logs::new();
+    let logs = cached(reading);
     for source in &reading.sources {
         inputs::check_all(guards, std::iter::once(source.as_str()))?;
         let found = reports::find(Path::new(source));
@@ -42,7 +44,7 @@ pub(super) fn find(reading: &Reading, guards: &[Guard]) -> anyhow::Result<Source
         let runs = inputs::find(reading, guards, source, &mut sources.tally);
         inputs::check_members(guards, &runs)?;
         for run in runs {
-            let tables = logs.tables(&run, reading)?;
+            let tables = tables_of(&logs, &run, reading)?;
             sources.add_log(reading, tables);
         }
     }
@@ -168,22 +170,9 @@ impl Sources {
     /// All tables, with the files of all runs.
     pub(super) fn tables(&self) -> Vec<Table> {
         let told_apart = self.runs_told_apart();
-        let mut files: BTreeMap<Report, Vec<File>> = BTreeMap::new();
+        let mut files = Files::new();
         for log in &self.logs {
-            let run_id = log.meta.content_hash.map(|hash| format!("{hash:016x}"));
-            let directories = match (told_apart, run_id) {
-                (true, Some(id)) => vec![(RUN_ID.to_owned(), id)],
-                _ => Vec::new(),
-            };
-            for (table, name) in &log.meta.files {
-                let path = log.dir.join(name);
-                let Some(report) = Report::from_name(table) else { continue };
-                let bytes = std::fs::metadata(&path).map_or(0, |meta| meta.len());
-                let path = path.display().to_string();
-                let directories = directories.clone();
-                let file = File { path, bytes, format: Format::Parquet, directories, is_own: true };
-                files.entry(report).or_default().push(file);
-            }
+            tables::add_log(log, told_apart, &mut files);
         }
         for found in &self.reports {
             let mut file = found.file.clone();
@@ -192,12 +181,7 @@ impl Sources {
             }
             files.entry(found.report).or_default().push(file);
         }
-        let tables = Report::ALL.iter().map(|report| Table {
-            name: report.name().to_owned(),
-            columns: columns(*report),
-            files: files.remove(report).unwrap_or_default(),
-        });
-        tables.collect()
+        tables::tables(files)
     }
 
     /// Whether some runs share application and attempt, so that they need a further column.
@@ -207,9 +191,8 @@ impl Sources {
             self.reports.iter().filter_map(|found| found.run.as_ref()).collect();
         let of_reports: BTreeSet<_> =
             reports.iter().map(|run| (&run.application_id, &run.attempt_id, &run.dir)).collect();
-        let mut seen = BTreeSet::new();
-        let all = of_logs.chain(of_reports.iter().map(|(id, attempt, _)| (*id, *attempt)));
-        all.filter(|(id, _)| id.is_some()).any(|run| !seen.insert(run))
+        let of_reports = of_reports.iter().map(|(id, attempt, _)| (*id, *attempt));
+        tables::share_names(of_logs.chain(of_reports))
     }
 
     /// Warns of runs that joins on the application would mix.
@@ -221,10 +204,32 @@ impl Sources {
     }
 }
 
-/// The columns of a table as the protocol says them.
-pub(super) fn columns(report: Report) -> Vec<Column> {
-    let columns = report.columns().iter();
-    columns.map(|def| Column { name: def.name.to_owned(), ty: def.ty.sql().to_owned() }).collect()
+/// Tables that are kept, if there is a place for them.
+fn cached(reading: &Reading) -> Tables {
+    let store = Store::open("tables").inspect_err(|error| {
+        messages::warning(&format!("tables are not kept: {error}"), Some(error.hint()));
+    });
+    let words = Words {
+        nothing: inputs::without_events,
+        gaps: |run| render::gaps(&run.trust, run.application.has_end),
+    };
+    Tables::new(store.ok(), words, reading.scan.threads)
+}
+
+fn tables_of(tables: &Tables, source: &RunSource, reading: &Reading) -> anyhow::Result<LogTables> {
+    let read = || {
+        let parse = ParseOptions { keep_plan_text: true, ..ParseOptions::default() };
+        let progress = Progress::start(source, reading.progress);
+        Ok::<_, TablesError>(load(source, reading.scan, parse, &|bytes| progress.at(bytes)))
+    };
+    let made = tables.of(source, read, |error| {
+        messages::warning(&format!("tables are not kept: {error}"), Some(error.hint()));
+    });
+    made.map_err(|error| match error {
+        // It knows itself how to be told.
+        TablesError::Report(error) => error.into(),
+        error => error.into(),
+    })
 }
 
 fn note(reading: &Reading, text: &str) {

@@ -1,12 +1,12 @@
 //! Rows as a table that fits the terminal.
 
 use super::Rows;
-use super::value;
 use crate::format::{counted, plain};
 use crate::output::{Look, Output};
 use crate::render::page::{Line, Tone, fit, width_of};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::Schema;
+use emberscope_sql_client::rows::value;
 
 /// Columns that a shortened value keeps at least.
 const NARROWEST: usize = 10;

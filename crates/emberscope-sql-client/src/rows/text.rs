@@ -1,10 +1,10 @@
 //! Rows as separated values.
 
-use super::Rows;
 use super::value;
-use crate::output::Output;
+use super::{Rows, RowsError};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Schema};
+use std::io::Write;
 
 /// What stands between values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,20 +15,20 @@ pub(super) enum Separator {
     Tab,
 }
 
-pub(super) struct Separated {
-    output: Output,
+pub(super) struct Separated<W> {
+    output: W,
     separator: Separator,
 }
 
-impl Separated {
-    pub(super) fn new(schema: &Schema, mut output: Output, separator: Separator) -> anyhow::Result<Self> {
+impl<W: Write> Separated<W> {
+    pub(super) fn new(schema: &Schema, mut output: W, separator: Separator) -> Result<Self, RowsError> {
         let mut header = String::new();
         for (n, field) in schema.fields().iter().enumerate() {
             separator.between(n, &mut header);
             separator.value(field.name(), &mut header);
         }
         header.push('\n');
-        output.write(&header)?;
+        output.write_all(header.as_bytes())?;
         Ok(Separated { output, separator })
     }
 }
@@ -56,8 +56,8 @@ impl Separator {
     }
 }
 
-impl Rows for Separated {
-    fn batch(&mut self, batch: &RecordBatch) -> anyhow::Result<()> {
+impl<W: Write> Rows<W> for Separated<W> {
+    fn batch(&mut self, batch: &RecordBatch) -> Result<(), RowsError> {
         let (mut lines, mut text) = (String::new(), String::new());
         for row in 0..batch.num_rows() {
             for (n, column) in batch.columns().iter().enumerate() {
@@ -82,11 +82,11 @@ impl Rows for Separated {
             }
             lines.push('\n');
         }
-        self.output.write(&lines)
+        Ok(self.output.write_all(lines.as_bytes())?)
     }
 
-    fn finish(self: Box<Self>) -> anyhow::Result<()> {
-        self.output.finish()
+    fn finish(self: Box<Self>) -> Result<W, RowsError> {
+        Ok(self.output)
     }
 }
 

@@ -1,13 +1,11 @@
 //! The process that answers: found, started, asked.
 
-use crate::cli::Limits as Wanted;
-use crate::exit::{Exit, UsageError};
+use crate::Refused;
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
 use arrow_schema::SchemaRef;
 use emberscope_sql_protocol::{
-    self as protocol, BUILD, Done, Failure, FailureKind, Frame, FrameError, Hello, Limits, PROTOCOL, Request,
-    Table,
+    self as protocol, BUILD, Done, Failure, Frame, FrameError, Hello, Limits, PROTOCOL, Request, Table,
 };
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -17,7 +15,7 @@ const NAME: &str = "emberscope-sql";
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum AskError {
+pub enum AskError {
     /// The process said so.
     #[error("{}", .0.message)]
     Failed(Failure),
@@ -31,25 +29,13 @@ pub(crate) enum AskError {
 
 impl AskError {
     /// What to do about it.
-    pub(crate) fn hint(&self) -> Option<String> {
+    pub fn hint(&self) -> Option<String> {
         match self {
             AskError::Failed(failure) => failure.hint.clone(),
             AskError::Gone(_) => {
                 Some("the system may have been short of memory; ask for less, or lower --memory".into())
             }
             AskError::NotUnderstood(_) => Some(how_to_get_it()),
-        }
-    }
-
-    /// How the program ends with it.
-    pub(crate) fn exit(&self) -> Exit {
-        match self {
-            AskError::Failed(failure)
-                if matches!(failure.kind, FailureKind::Statement | FailureKind::ReadOnly) =>
-            {
-                Exit::Usage
-            }
-            _ => Exit::Internal,
         }
     }
 }
@@ -61,29 +47,32 @@ fn how_to_get_it() -> String {
     )
 }
 
-/// Where the program is: `EMBERSCOPE_SQL`, else beside this one, else on `PATH`.
-pub(crate) fn find() -> anyhow::Result<PathBuf> {
+/// Where the program is: `EMBERSCOPE_SQL`, else beside this one, else, where `on_path` allows, on `PATH`.
+///
+/// # Errors
+/// It is nowhere.
+pub fn find(on_path: bool) -> Result<PathBuf, Refused> {
     if let Some(named) = std::env::var_os("EMBERSCOPE_SQL").filter(|named| !named.is_empty()) {
         let named = PathBuf::from(named);
         if !named.is_file() {
             let message = format!("EMBERSCOPE_SQL names {}, which is no file", named.display());
-            return Err(UsageError::new(message, how_to_get_it()).into());
+            return Err(Refused::new(message, how_to_get_it()));
         }
         return Ok(named);
     }
     let file = format!("{NAME}{}", std::env::consts::EXE_SUFFIX);
     let here = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join(&file)));
-    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::var_os("PATH").filter(|_| on_path).unwrap_or_default();
     let on_path = std::env::split_paths(&path).map(|dir| dir.join(&file));
     let mut places = here.into_iter().chain(on_path);
     places.find(|place| place.is_file()).ok_or_else(|| {
-        let message = format!("SQL is answered by {NAME}, which is neither beside emberscope nor on PATH");
-        UsageError::new(message, how_to_get_it()).into()
+        let message = format!("SQL is answered by {NAME}, which was not found");
+        Refused::new(message, how_to_get_it())
     })
 }
 
 /// A process that answers. It ends with this value.
-pub(crate) struct Client {
+pub struct Client {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
@@ -91,14 +80,17 @@ pub(crate) struct Client {
 
 impl Client {
     /// Starts `program`.
-    pub(crate) fn start(program: &Path) -> anyhow::Result<Client> {
+    ///
+    /// # Errors
+    /// It cannot be started, or is another program or build.
+    pub fn start(program: &Path) -> Result<Client, Refused> {
         let mut command = Command::new(program);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().map_err(|error| {
-            UsageError::new(format!("{}: cannot be started: {error}", program.display()), how_to_get_it())
+            Refused::new(format!("{}: cannot be started: {error}", program.display()), how_to_get_it())
         })?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(AskError::Gone("it has no pipes".to_owned()).into());
+            return Err(Refused::new(format!("{} has no pipes", program.display()), how_to_get_it()));
         };
         let mut client = Client { child, input, output: BufReader::new(output) };
         match protocol::read(&mut client.output) {
@@ -110,37 +102,42 @@ impl Client {
                     hello.build,
                     hello.protocol
                 );
-                Err(UsageError::new(message, how_to_get_it()).into())
+                Err(Refused::new(message, how_to_get_it()))
             }
             _ => {
                 let message = format!("{} does not answer as {NAME} does", program.display());
-                Err(UsageError::new(message, how_to_get_it()).into())
+                Err(Refused::new(message, how_to_get_it()))
             }
         }
     }
 
-    /// Tells which tables there are and what may be spent.
-    pub(crate) fn open(&mut self, tables: Vec<Table>, limits: &Wanted, threads: usize) -> anyhow::Result<()> {
-        let limits = Limits {
-            memory_bytes: limits.memory_bytes,
-            spill_bytes: limits.spill_bytes,
-            timeout_ms: limits.timeout.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
-            threads,
-        };
+    /// Tells which tables there are from now on and what may be spent.
+    ///
+    /// # Errors
+    /// The process is gone.
+    pub fn open(&mut self, tables: Vec<Table>, limits: Limits) -> Result<(), AskError> {
         self.send(&Request::Open { tables, limits })
     }
 
     /// Asks; the answer comes as it is read.
-    pub(crate) fn ask(&mut self, sql: &str, max_rows: Option<u64>) -> anyhow::Result<Answer<'_>> {
+    ///
+    /// # Errors
+    /// The process is gone.
+    pub fn ask(&mut self, sql: &str, max_rows: Option<u64>) -> Result<Answer<'_>, AskError> {
         self.send(&Request::Query { sql: sql.to_owned(), max_rows })?;
         Ok(Answer { stream: Stream::Waiting(Pieces { client: self, rest: Vec::new(), at: 0, end: None }) })
     }
 
-    fn send(&mut self, request: &Request) -> anyhow::Result<()> {
-        let mut line = serde_json::to_vec(request)?;
+    /// Whether it still runs.
+    pub fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    fn send(&mut self, request: &Request) -> Result<(), AskError> {
+        let mut line = serde_json::to_vec(request).map_err(|error| understood(&error))?;
         line.push(b'\n');
         let sent = self.input.write_all(&line).and_then(|()| self.input.flush());
-        sent.map_err(|_| self.gone().into())
+        sent.map_err(|_| self.gone())
     }
 
     /// What became of the process.
@@ -161,7 +158,7 @@ impl Drop for Client {
 }
 
 /// An answer on its way.
-pub(crate) struct Answer<'c> {
+pub struct Answer<'c> {
     stream: Stream<'c>,
 }
 
@@ -173,7 +170,10 @@ enum Stream<'c> {
 
 impl<'c> Answer<'c> {
     /// The columns.
-    pub(crate) fn schema(&mut self) -> anyhow::Result<SchemaRef> {
+    ///
+    /// # Errors
+    /// There is no answer.
+    pub fn schema(&mut self) -> Result<SchemaRef, AskError> {
         if let Stream::Waiting(mut pieces) = std::mem::replace(&mut self.stream, Stream::Broken) {
             // A failure comes in place of the stream.
             pieces.more()?;
@@ -182,12 +182,15 @@ impl<'c> Answer<'c> {
         }
         match &self.stream {
             Stream::Open(reader) => Ok(reader.schema()),
-            _ => Err(AskError::NotUnderstood("no columns".to_owned()).into()),
+            _ => Err(AskError::NotUnderstood("no columns".to_owned())),
         }
     }
 
     /// The next rows; `None` after the last.
-    pub(crate) fn next(&mut self) -> anyhow::Result<Option<RecordBatch>> {
+    ///
+    /// # Errors
+    /// The answer broke off.
+    pub fn batch(&mut self) -> Result<Option<RecordBatch>, AskError> {
         let Stream::Open(reader) = &mut self.stream else { return Ok(None) };
         match reader.next() {
             None => Ok(None),
@@ -195,17 +198,20 @@ impl<'c> Answer<'c> {
             Some(Err(error)) => {
                 // The stream broke since a failure came instead of its next piece.
                 if let Some(Err(failure)) = reader.get_mut().end.take() {
-                    return Err(failure.into());
+                    return Err(failure);
                 }
-                Err(understood(&error).into())
+                Err(understood(&error))
             }
         }
     }
 
     /// How it ended.
-    pub(crate) fn done(mut self) -> anyhow::Result<Done> {
+    ///
+    /// # Errors
+    /// It did not end well.
+    pub fn done(mut self) -> Result<Done, AskError> {
         let Stream::Open(reader) = &mut self.stream else {
-            return Err(AskError::NotUnderstood("no end".to_owned()).into());
+            return Err(AskError::NotUnderstood("no end".to_owned()));
         };
         let pieces = reader.get_mut();
         while pieces.end.is_none() {
@@ -213,8 +219,8 @@ impl<'c> Answer<'c> {
         }
         match pieces.end.take() {
             Some(Ok(done)) => Ok(done),
-            Some(Err(failure)) => Err(failure.into()),
-            None => Err(AskError::NotUnderstood("no end".to_owned()).into()),
+            Some(Err(failure)) => Err(failure),
+            None => Err(AskError::NotUnderstood("no end".to_owned())),
         }
     }
 }

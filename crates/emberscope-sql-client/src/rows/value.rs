@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 use std::fmt::Write;
 
 /// Whether values of a type are lined up at their right.
-pub(super) fn is_number(ty: &DataType) -> bool {
+pub fn is_number(ty: &DataType) -> bool {
     matches!(ty, DataType::Int32 | DataType::Int64 | DataType::Float64 | DataType::Decimal128(..))
 }
 
@@ -51,7 +51,7 @@ fn time(micros: i64, with_clock: bool) -> String {
 }
 
 /// A value as Spark shows it: `[1, 2]`, `{key -> value}`; null as `null`.
-pub(super) fn text(array: &dyn Array, row: usize, out: &mut String) {
+pub fn text(array: &dyn Array, row: usize, out: &mut String) {
     if array.is_null(row) {
         out.push_str("null");
         return;
@@ -93,7 +93,7 @@ pub(super) fn text(array: &dyn Array, row: usize, out: &mut String) {
 }
 
 /// A value as JSON. A number that JSON has not, such as infinity, is null.
-pub(super) fn json(array: &dyn Array, row: usize, out: &mut String) {
+pub fn json(array: &dyn Array, row: usize, out: &mut String) {
     if array.is_null(row) {
         out.push_str("null");
         return;
@@ -147,11 +147,7 @@ pub(super) fn json(array: &dyn Array, row: usize, out: &mut String) {
 }
 
 /// An object of these columns.
-pub(super) fn object<'c>(
-    columns: impl Iterator<Item = (&'c str, &'c ArrayRef)>,
-    row: usize,
-    out: &mut String,
-) {
+pub fn object<'c>(columns: impl Iterator<Item = (&'c str, &'c ArrayRef)>, row: usize, out: &mut String) {
     out.push('{');
     for (n, (name, column)) in columns.enumerate() {
         out.push_str(if n > 0 { "," } else { "" });

@@ -1,22 +1,24 @@
 //! Values for `:name` in statements.
 
-use crate::exit::UsageError;
+use crate::Refused;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// A parameter of a ready-made question.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Parameter {
-    pub(super) name: &'static str,
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
     /// As SQL: a number, or a quoted text.
-    pub(super) default: &'static str,
-    pub(super) doc: &'static str,
+    pub default: &'static str,
+    /// What it is.
+    pub doc: &'static str,
 }
 
 /// Values that were given.
 #[derive(Debug, Default)]
-pub(super) struct Parameters {
+pub struct Parameters {
     values: BTreeMap<String, String>,
 }
 
@@ -30,17 +32,21 @@ struct Prices {
 }
 
 impl Parameters {
-    pub(super) fn new(given: Vec<(String, String)>, prices: Option<&Path>) -> anyhow::Result<Self> {
+    /// Those of the command line, `name` and value, and those of a file of prices.
+    ///
+    /// # Errors
+    /// The file cannot be read or is none.
+    pub fn new(given: Vec<(String, String)>, prices: Option<&Path>) -> Result<Self, Refused> {
         let mut values = BTreeMap::new();
         if let Some(path) = prices {
             let wrong = |reason: String| {
                 let hint = "a file of prices has core_hour = 0.05 and, if you like, gib_hour = 0.005, currency = \"EUR\"";
-                UsageError::new(format!("--prices {}: {reason}", path.display()), hint)
+                Refused::new(format!("--prices {}: {reason}", path.display()), hint)
             };
             let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
             let prices: Prices = toml::from_str(&text).map_err(|error| wrong(error.message().to_owned()))?;
             if !(prices.core_hour.is_finite() && prices.gib_hour.is_none_or(f64::is_finite)) {
-                return Err(wrong("a price is no number".to_owned()).into());
+                return Err(wrong("a price is no number".to_owned()));
             }
             values.insert("core_hour".to_owned(), format!("{:?}", prices.core_hour));
             if let Some(price) = prices.gib_hour {
@@ -55,7 +61,10 @@ impl Parameters {
     }
 
     /// The statement with its parameters' values: those given, else the defaults of `known`.
-    pub(super) fn apply(&self, statement: &str, known: &[Parameter]) -> anyhow::Result<String> {
+    ///
+    /// # Errors
+    /// A parameter has no value, a value no parameter, or it is of the wrong kind.
+    pub fn apply(&self, statement: &str, known: &[Parameter]) -> Result<String, Refused> {
         let mut used = BTreeSet::new();
         let mut out = String::with_capacity(statement.len());
         for piece in pieces(statement) {
@@ -69,17 +78,16 @@ impl Parameters {
             match (self.values.get(name), default) {
                 (Some(value), Some(default)) if default.starts_with('\'') => out.push_str(&quoted(value)),
                 (Some(value), Some(_)) if value.trim().parse::<f64>().is_err() => {
-                    return Err(UsageError::new(
+                    return Err(Refused::new(
                         format!("parameter {name} is a number, not `{value}`"),
                         "as in limit=5",
-                    )
-                    .into());
+                    ));
                 }
                 (Some(value), _) => out.push_str(&literal(value)),
                 (None, Some(default)) => out.push_str(default),
                 (None, None) => {
                     let message = format!("the statement has a parameter :{name} without a value");
-                    return Err(UsageError::new(message, format!("add `--param {name}=VALUE`")).into());
+                    return Err(Refused::new(message, format!("add `--param {name}=VALUE`")));
                 }
             }
         }
@@ -93,7 +101,7 @@ impl Parameters {
                 [] => "the statement has none".to_owned(),
                 names => format!("the statement has {}", names.join(", ")),
             };
-            return Err(UsageError::new(format!("there is no parameter {name}"), hint).into());
+            return Err(Refused::new(format!("there is no parameter {name}"), hint));
         }
         Ok(out)
     }
@@ -170,7 +178,7 @@ fn inert(statement: &str, at: usize) -> usize {
 }
 
 /// The statements of a text, parted by `;`.
-pub(super) fn statements(text: &str) -> Vec<&str> {
+pub fn statements(text: &str) -> Vec<&str> {
     let bytes = text.as_bytes();
     let (mut found, mut from, mut at) = (Vec::new(), 0, 0);
     // Whether there is more than comments and space.
@@ -202,7 +210,7 @@ pub(super) fn statements(text: &str) -> Vec<&str> {
 mod tests {
     use super::*;
 
-    fn applied(statement: &str, given: &[(&str, &str)]) -> anyhow::Result<String> {
+    fn applied(statement: &str, given: &[(&str, &str)]) -> Result<String, Refused> {
         let given = given.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let known = [
             Parameter { name: "limit", default: "20", doc: "" },

@@ -1,20 +1,22 @@
 //! Ready-made questions. Their statements are read by Spark as they are.
 
-use super::parameters::{self, Parameter, Parameters};
-use crate::exit::UsageError;
+use crate::parameters::{self, Parameter, Parameters};
+use crate::{Refused, plain};
 use std::fmt::Write;
 
 /// A ready-made question.
 #[derive(Debug)]
-pub(super) struct Analysis {
-    pub(super) name: &'static str,
+pub struct Analysis {
+    /// Its name.
+    pub name: &'static str,
     /// What it answers.
-    pub(super) title: &'static str,
+    pub title: &'static str,
     /// The statement for one run.
     one: &'static str,
     /// The statement for several runs, where it is another one.
     many: Option<&'static str>,
-    parameters: &'static [Parameter],
+    /// What can be set in it.
+    pub parameters: &'static [Parameter],
 }
 
 const LIMIT: Parameter = Parameter { name: "limit", default: "20", doc: "rows" };
@@ -45,7 +47,7 @@ macro_rules! more {
 }
 
 /// All of them.
-pub(super) const ANALYSES: &[Analysis] = &[
+pub const ANALYSES: &[Analysis] = &[
     seed!("tasks-with-stage-and-job", "All tasks with their stage and job"),
     seed!("jobs-by-cpu-usage", "Jobs by executor CPU time"),
     seed!("jobs-by-io-volumes", "Jobs by input, output and shuffle"),
@@ -104,25 +106,31 @@ pub(super) const ANALYSES: &[Analysis] = &[
 ];
 
 /// The question of that name.
-pub(super) fn find(name: &str) -> anyhow::Result<&'static Analysis> {
+///
+/// # Errors
+/// There is none.
+pub fn find(name: &str) -> Result<&'static Analysis, Refused> {
     ANALYSES.iter().find(|analysis| analysis.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
-        let message = format!("no question is called `{}`", crate::format::plain(name));
-        UsageError::new(message, "`emberscope sql --list` names them").into()
+        let message = format!("no question is called `{}`", plain(name));
+        Refused::new(message, "`emberscope sql --list` names them")
     })
 }
 
 /// The statement with its parameters' values.
-pub(super) fn statement(
+///
+/// # Errors
+/// A value is missing, too many or of the wrong kind.
+pub fn statement(
     analysis: &Analysis,
     params: &Parameters,
     has_several_runs: bool,
-) -> anyhow::Result<String> {
+) -> Result<String, Refused> {
     let text = analysis.many.filter(|_| has_several_runs).unwrap_or(analysis.one);
     params.apply(text, analysis.parameters)
 }
 
 /// What `--list` prints.
-pub(super) fn list() -> String {
+pub fn list() -> String {
     let width = ANALYSES.iter().map(|analysis| analysis.name.len()).max().unwrap_or(0);
     let mut text = String::new();
     for analysis in ANALYSES {
@@ -136,8 +144,11 @@ pub(super) fn list() -> String {
 }
 
 /// What `--show` prints: statements to paste.
-pub(super) fn show(analysis: &Analysis, params: &Parameters, for_spark: bool) -> anyhow::Result<String> {
-    let ended = |has_several_runs| -> anyhow::Result<String> {
+///
+/// # Errors
+/// As [`statement`].
+pub fn show(analysis: &Analysis, params: &Parameters, for_spark: bool) -> Result<String, Refused> {
+    let ended = |has_several_runs| -> Result<String, Refused> {
         Ok(format!("{};\n", statement(analysis, params, has_several_runs)?.trim_end()))
     };
     let mut text = format!("-- {}\n", analysis.title);
@@ -155,9 +166,12 @@ pub(super) fn show(analysis: &Analysis, params: &Parameters, for_spark: bool) ->
 const OF_SEVERAL: &str = "-- The same of several runs";
 
 /// The one statement of a text; of what `--show` prints, that for so many runs.
-pub(super) fn pick(text: &str, has_several_runs: bool) -> anyhow::Result<&str> {
+///
+/// # Errors
+/// There is none, or there are several.
+pub fn pick(text: &str, has_several_runs: bool) -> Result<&str, Refused> {
     match parameters::statements(text).as_slice() {
-        [] => Err(UsageError::new("there is no statement", "give it as the last word: 'SELECT ...'").into()),
+        [] => Err(Refused::new("there is no statement", "give it as the last word: 'SELECT ...'")),
         // Its place in the text is that which errors tell.
         [_] => Ok(text),
         [one, many] if many.trim_start().starts_with(OF_SEVERAL) => {
@@ -165,7 +179,7 @@ pub(super) fn pick(text: &str, has_several_runs: bool) -> anyhow::Result<&str> {
         }
         several => {
             let message = format!("there are {} statements", several.len());
-            Err(UsageError::new(message, "ask one at a time: leave the one you mean").into())
+            Err(Refused::new(message, "ask one at a time: leave the one you mean"))
         }
     }
 }

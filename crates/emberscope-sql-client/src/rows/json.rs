@@ -1,10 +1,10 @@
 //! Rows as JSON objects.
 
-use super::Rows;
 use super::value;
-use crate::output::Output;
+use super::{Rows, RowsError};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use std::io::Write;
 
 /// What stands around the objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,24 +15,24 @@ pub(super) enum Frame {
     Lines,
 }
 
-pub(super) struct Json {
+pub(super) struct Json<W> {
     schema: SchemaRef,
-    output: Output,
+    output: W,
     frame: Frame,
     has_rows: bool,
 }
 
-impl Json {
-    pub(super) fn new(schema: &SchemaRef, mut output: Output, frame: Frame) -> anyhow::Result<Self> {
+impl<W: Write> Json<W> {
+    pub(super) fn new(schema: &SchemaRef, mut output: W, frame: Frame) -> Result<Self, RowsError> {
         if frame == Frame::Array {
-            output.write("[")?;
+            output.write_all(b"[")?;
         }
         Ok(Json { schema: schema.clone(), output, frame, has_rows: false })
     }
 }
 
-impl Rows for Json {
-    fn batch(&mut self, batch: &RecordBatch) -> anyhow::Result<()> {
+impl<W: Write> Rows<W> for Json<W> {
+    fn batch(&mut self, batch: &RecordBatch) -> Result<(), RowsError> {
         let mut text = String::new();
         for row in 0..batch.num_rows() {
             if self.frame == Frame::Array {
@@ -45,13 +45,13 @@ impl Rows for Json {
                 text.push('\n');
             }
         }
-        self.output.write(&text)
+        Ok(self.output.write_all(text.as_bytes())?)
     }
 
-    fn finish(mut self: Box<Self>) -> anyhow::Result<()> {
+    fn finish(mut self: Box<Self>) -> Result<W, RowsError> {
         if self.frame == Frame::Array {
-            self.output.write(if self.has_rows { "\n]\n" } else { "]\n" })?;
+            self.output.write_all(if self.has_rows { b"\n]\n" } else { b"]\n" })?;
         }
-        self.output.finish()
+        Ok(self.output)
     }
 }

@@ -1,0 +1,3 @@
+//! Runs as files of other tools.
+
+pub mod perfetto;
