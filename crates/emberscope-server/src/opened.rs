@@ -194,6 +194,9 @@ impl Runs {
                 *run = Some(Arc::clone(&opened));
                 drop(run);
                 self.keep(&key, opened.bytes);
+                let for_pages = Arc::clone(&opened);
+                // Made while the first answer is on its way, so that the first timeline need not wait for it.
+                std::thread::spawn(move || _ = for_pages.timeline());
                 Ok(opened)
             }
             Err(error) => {
