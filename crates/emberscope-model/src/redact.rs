@@ -55,7 +55,7 @@ const HARMLESS_ENDINGS: &[&str] = &[
 
 /// Plans are megabytes of text: a search must be a fast one.
 static FINDERS: LazyLock<Vec<Finder<'static>>> =
-    LazyLock::new(|| SECRET_WORDS.iter().map(|word| Finder::new(word)).collect());
+    LazyLock::new(|| SECRET_WORDS.iter().map(Finder::new).collect());
 
 /// Where words that make a secret end in a text in lower case.
 fn ends_of_secret_words(lower: &str) -> impl Iterator<Item = usize> {

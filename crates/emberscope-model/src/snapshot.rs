@@ -44,7 +44,7 @@ pub fn write(run: &Run, blobs: &mut impl Write) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads what [`write`] wrote. `blobs` stays open as long as the run is there.
+/// Reads what [`write()`] wrote. `blobs` stays open as long as the run is there.
 ///
 /// # Errors
 /// The bytes are not those of a run.

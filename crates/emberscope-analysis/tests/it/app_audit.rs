@@ -307,6 +307,36 @@ fn caches_are_judged_by_what_they_ever_held() {
 }
 
 #[test]
+fn partitions_without_room_cost_their_readers_and_are_no_skew() {
+    let mib = 1_i64 << 20;
+    // (partitions in the cache, whether the readers' long tasks are the cache's, or the input's)
+    for (cached, is_of_the_cache) in [(8, true), (10, false)] {
+        let mut made = Made::new("3.5.9", 2, 4, &[]);
+        let fill = made.job(None, &[(0..10).map(|_| task(1000)).collect()])[0];
+        persisted(&mut made, fill, 50, 10);
+        // A batch of a cached partition counts as a record; what is computed again has all its rows.
+        let read = |n: usize| if n < 8 { task(200).input(mib, 1) } else { task(6000).input(mib, 90_000) };
+        let reader = made.job(None, &[(0..10).map(read).collect()])[0];
+        persisted(&mut made, reader, 50, 10);
+        for n in 0..cached {
+            made.line(block(50, n, 8 * mib, 0));
+        }
+        if cached < 10 {
+            made.line(block(50, 7, 0, 0));
+        }
+        let run = made.run();
+        assert_eq!(said(&run, "SKEW").claims().is_empty(), is_of_the_cache);
+        let sink = said(&run, "CSTOR");
+        assert_eq!(of_kind(&sink, "cacheUtilization").len(), usize::from(is_of_the_cache));
+        for claim in of_kind(&sink, "cacheUtilization") {
+            assert_eq!(claim.stages, [(reader, 0)]);
+            let Worth::Replay { low, high } = &claim.worth else { panic!("{claim:?}") };
+            assert_eq!((low.len(), high.len()), (1, 1));
+        }
+    }
+}
+
+#[test]
 fn a_cache_that_nobody_reads() {
     let mib = 1_i64 << 20;
     for (stages, bytes, fires) in [(1, 8 * mib, true), (2, 8 * mib, false), (1, mib / 10, false)] {
