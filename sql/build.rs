@@ -7,6 +7,6 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|set| set == value);
     if is("PROFILE", "release") && is("CARGO_CFG_TARGET_OS", "linux") {
-        println!("cargo::rustc-link-arg-bins=-s");
+        println!("cargo::rustc-link-arg-bins=-Wl,--strip-all");
     }
 }

@@ -38,6 +38,13 @@ export function part(key: string): PartLook {
   return BY_KEY.get(key) ?? { key, label: key.replaceAll("_", " "), colour: "--c-other" };
 }
 
+const OPERATORS: Record<string, string> = { other: "projections, filters and other", no_operator: "stages outside the plan" };
+
+/** A class of operators as people read it: as the reports of `diagnose` word it. */
+export function operatorClass(key: string): string {
+  return OPERATORS[key] ?? key.replaceAll("_", " ");
+}
+
 interface Piece {
   key: string;
   ms: number;

@@ -5,7 +5,7 @@ import type { Finding } from "../api/types";
 import { tsv } from "./copy";
 import { evidence, submitArguments, wallSaving } from "./findings";
 import { coreTime, count, duration, grouped, ratioOf, share, short, size, sumOf } from "./format";
-import { inOrder, mainParts, PARTS } from "./parts";
+import { inOrder, mainParts, operatorClass, PARTS } from "./parts";
 import { span, touches } from "./span";
 import { type Column, sorted } from "./table";
 
@@ -33,6 +33,13 @@ describe("parts of time", () => {
     const named = [...source.matchAll(/^ {4}\w+, "(\w+)", "([^"]+)", "/gm)].map(([, key, label]) => ({ key, label }));
     expect(named.length).toBeGreaterThan(15);
     expect(PARTS.map(({ key, label }) => ({ key, label }))).toEqual(named);
+  });
+  it("of operators are named as the program names them", () => {
+    const source = readFileSync(resolve(import.meta.dirname, "../../../crates/emberscope-analysis/src/phrases.rs"), "utf8");
+    const named = [...source.matchAll(/^ {8}"(\w+)" => "([^"]+)".to_owned\(\),/gm)].map(([, key, label]) => [key, label]);
+    expect(named.length).toBe(2);
+    for (const [key = "", label] of named) expect(operatorClass(key)).toBe(label);
+    expect(operatorClass("scan")).toBe("scan");
   });
   it("have one order, and the small ones are told together", () => {
     const parts = [{ key: "gc", ms: 3 }, { key: "cpu", ms: 900 }, { key: "idle_tail", ms: 96 }, { key: "other", ms: 1 }, { key: "fetch_wait", ms: 0 }];
