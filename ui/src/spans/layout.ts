@@ -38,6 +38,11 @@ export interface Hit {
   index: number;
 }
 
+/** Room for the names of lanes left of a picture of a width: pictures of one time below each other share it. */
+export function gutterOf(width: number): number {
+  return width < 560 ? 64 : 112;
+}
+
 /** Time to pixels within a width. */
 export class Scale {
   readonly perMs: number;

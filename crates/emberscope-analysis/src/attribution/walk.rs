@@ -169,6 +169,15 @@ impl<'c, 'r> Walker<'c, 'r> {
                 if self.is_in_query(from, *cursor) { Part::DriverPlanning } else { Part::DriverShutdown };
             self.spend(sum, cursor, from, part, limits);
         }
+        // Several first jobs start at about the same time: what was before all of them is the start-up.
+        if *cursor > self.first_job_ms && to < self.first_job_ms {
+            let part = if self.is_in_query(self.first_job_ms, *cursor) {
+                Part::DriverPlanning
+            } else {
+                Part::DriverBetween
+            };
+            self.spend(sum, cursor, self.first_job_ms, part, limits);
+        }
         if *cursor > to {
             let part = if *cursor <= self.first_job_ms && !self.is_in_query(to, *cursor) {
                 Part::DriverStartup

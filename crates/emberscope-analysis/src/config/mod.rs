@@ -48,6 +48,13 @@ impl Version {
     }
 }
 
+/// Settings that do nothing in local mode: its one executor has no others to run copies on, to come or to go
+/// (`TaskSchedulerImpl.start`, `Utils.isDynamicAllocationEnabled`).
+const NOT_LOCAL: [&str; 2] = ["spark.speculation", "spark.dynamicAllocation.enabled"];
+
+/// Settings that only YARN and Kubernetes know ("Application Properties" of Spark's configuration page).
+const OF_CONTAINERS: [&str; 2] = ["spark.executor.memoryOverhead", "spark.executor.memoryOverheadFactor"];
+
 /// Configuration in effect: query over application over the version's default.
 #[derive(Clone, Copy, Debug)]
 pub struct Conf<'r> {
@@ -100,6 +107,20 @@ impl<'r> Conf<'r> {
         parse_ms(&self.text(name)?, key(name).map_or(1000, |key| key.bare_ms))
     }
 
+    /// Whether driver and tasks share one JVM: a master of `local`, `local[N]` or `local[N,F]`.
+    fn is_local(&self) -> bool {
+        self.run
+            .spark_property("spark.master")
+            .is_some_and(|master| master == "local" || master.starts_with("local["))
+    }
+
+    /// Whether executors run in containers of a given size, as far as the log tells.
+    pub fn has_containers(&self) -> bool {
+        self.run
+            .spark_property("spark.master")
+            .is_none_or(|master| !master.starts_with("spark://") && !self.is_local())
+    }
+
     /// Whether anybody set it.
     pub fn is_set(&self, name: &str) -> bool {
         self.run.effective_config(self.execution, name, |_| None).is_some()
@@ -111,11 +132,15 @@ impl<'r> Conf<'r> {
         key(name).is_none_or(|key| key.exists_in(self.version))
     }
 
-    /// The change of a setting, unless this version lacks it or the value is in effect already.
+    /// The change of a setting, unless this version lacks it, the value is in effect already, or it has no effect where
+    /// the application runs. What is in effect is not known where the log has no settings.
     pub fn propose(&self, name: &str, value: impl Into<String>) -> Option<Change> {
         let value = value.into();
-        let current = self.text(name);
+        let has_settings = !self.run.environment.spark.is_empty();
+        let current = if has_settings { self.text(name) } else { None };
         if !self.exists(name)
+            || (NOT_LOCAL.contains(&name) && self.is_local())
+            || (OF_CONTAINERS.contains(&name) && !self.has_containers())
             || current.as_deref().is_some_and(|current| value::is_same(name, current, &value))
         {
             return None;

@@ -254,7 +254,12 @@ fn freed_byte_ms(ctx: &Context<'_>, bytes: i64) -> f64 {
 
 fn lifetimes<'c>(ctx: &'c Context<'_>) -> impl Iterator<Item = (&'c Executor, i64)> {
     let lived = |executor: &Executor| executor.lifetime(ctx.end_ms).map(|(added, removed)| removed - added);
-    ctx.run.executors.iter().filter_map(move |executor| Some((executor, lived(executor)?)))
+    executors(ctx).filter_map(move |executor| Some((executor, lived(executor)?)))
+}
+
+/// Those that run tasks: not the driver, unless it does.
+fn executors<'c>(ctx: &'c Context<'_>) -> impl Iterator<Item = &'c Executor> {
+    ctx.run.executors.iter().filter(|executor| ctx.is_local || executor.id != "driver")
 }
 
 fn idle_cores(ctx: &Context<'_>, capacity: &Capacity) -> Claim {
@@ -276,7 +281,7 @@ fn idle_cores(ctx: &Context<'_>, capacity: &Capacity) -> Claim {
         )
         .change(Change::resource(
             "executors",
-            Some(ctx.run.executors.len().to_string()),
+            Some(executors(ctx).count().to_string()),
             "fewer, or given back while idle",
         ));
     claim.confidence = Confidence::High;
@@ -287,6 +292,8 @@ fn idle_cores(ctx: &Context<'_>, capacity: &Capacity) -> Claim {
 }
 
 fn waste(ctx: &Context<'_>, capacity: &Capacity, heap: Option<&Heap>) -> Option<Claim> {
+    /// Share of the heap from which a smaller one would not do.
+    const FILLED: f64 = 0.75;
     let held = held_byte_ms(ctx);
     let heap_share = heap.map_or(1.0, Heap::share).min(1.0);
     let used = held * capacity.used_share() * heap_share;
@@ -294,6 +301,7 @@ fn waste(ctx: &Context<'_>, capacity: &Capacity, heap: Option<&Heap>) -> Option<
     if ratio <= ctx.get(&WASTE_RATIO) || held <= 0.0 {
         return None;
     }
+    let is_filled = heap.is_some() && heap_share >= FILLED;
     let title = format!(
         "Executors held {ratio:.1} times the memory that running tasks used: {} of the cores busy{}",
         percent(capacity.used_share()),
@@ -305,16 +313,27 @@ fn waste(ctx: &Context<'_>, capacity: &Capacity, heap: Option<&Heap>) -> Option<
         .evidence("used_byte_ms", used)
         .evidence("used_share", rounded(capacity.used_share()))
         .evidence("idle_core_ms", capacity.idle)
-        .advice("Raise the number of tasks that run at a time, or ask for fewer or smaller executors.")
-        .change(Change::resource("executor memory", None, "smaller or fewer executors"));
+        .advice(if is_filled {
+            "Raise the number of tasks that run at a time, or ask for fewer executors: each needs its memory."
+        } else {
+            "Raise the number of tasks that run at a time, or ask for fewer or smaller executors."
+        })
+        .change(Change::resource(
+            "executor memory",
+            None,
+            if is_filled { "fewer executors" } else { "smaller or fewer executors" },
+        ));
     if heap.is_some() {
         claim = claim.evidence("heap_used_share", rounded(heap_share));
     }
     claim.confidence = Confidence::Low;
     claim.core_ms = Some(capacity.idle);
-    claim.validate =
+    claim.validate = if heap.is_some() {
+        "Run it with fewer executors: a wall time that grows in proportion refutes it."
+    } else {
         "Measure executor memory with spark.eventLog.logStageExecutorMetrics: peaks near the heap refute it."
-            .to_owned();
+    }
+    .to_owned();
     Some(claim)
 }
 

@@ -205,6 +205,15 @@ fn with_input_fix(mut claim: Claim, plan: &StagePlan) -> Claim {
     claim.validate =
         "Compare the sizes of the files the slow tasks read with those of the others: if they are equal, the data is not the cause."
             .to_owned();
+    let scan = plan.scan.as_deref().unwrap_or("").to_ascii_lowercase();
+    if ["parquet", "orc", "iceberg", "delta"].iter().any(|format| scan.contains(format)) {
+        // Cut at row groups and stripes: a split within one has nothing to read.
+        return claim
+            .advice(
+                "Write the input in files of similar size with smaller row groups (stripes), of which each goes to one task whole, or repartition right after reading where the work per row is large.",
+            )
+            .change(Change::data("input files", "similar sizes, smaller row groups"));
+    }
     claim
         .advice(
             "Write the input in files of similar size, in a format that can be split, or repartition right after reading where the work per row is large.",

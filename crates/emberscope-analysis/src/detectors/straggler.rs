@@ -232,7 +232,7 @@ fn with_fix(context: &Context<'_>, view: &StageView<'_>, cause: Cause, mut claim
         ),
         Cause::Host => (
             Nature::Resource,
-            "Take the machine of this executor out of the cluster, or let Spark run copies of slow tasks elsewhere.",
+            "Take the machine of this executor out of the cluster, or, with others there, let Spark run copies of slow tasks elsewhere.",
             speculation().into_iter().collect(),
             "The same executor must be slow in other stages as well.",
         ),

@@ -73,6 +73,10 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
     {
         return;
     }
+    // Spark's own listing of directories has as many tasks as these need.
+    if lists_files(context, view) {
+        return;
+    }
     let tasks = digest.attempts.max(1) as f64;
     let work_ms = digest.all.run_ms as f64 / tasks;
     let held_ms = slot_time_ms(view) / tasks;
@@ -116,8 +120,18 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
     let high = vec![Edit::ScaleAll { place: view.place(), factor }, resized(wanted)];
     let halfway = wanted.saturating_mul(4).min((tasks / 2.0) as u32).max(wanted);
     claim.worth = Worth::Replay { low: vec![resized(halfway)], high };
-    claim.core_ms = Some(((tasks - f64::from(wanted)) * overhead_ms * digest.task_cpus) as i64);
+    // Starts overlap with the work of others: no more than the cores had beside the tasks' own work.
+    let idle_ms = digest.available_core_ms.map_or(i64::MAX, |cores| (cores - digest.all.run_ms).max(0));
+    let started_ms = ((tasks - f64::from(wanted)) * overhead_ms * digest.task_cpus) as i64;
+    claim.core_ms = Some(started_ms.min(idle_ms));
     sink.claim(claim);
+}
+
+/// Whether the job of a stage lists files in parallel (`HadoopFSUtils.parallelListLeafFiles`).
+fn lists_files(context: &Context<'_>, view: &StageView<'_>) -> bool {
+    let job = view.digest.job_id.and_then(|id| context.run.job(id));
+    job.and_then(|job| job.description.as_deref())
+        .is_some_and(|text| text.starts_with("Listing leaf files and directories"))
 }
 
 /// Time of the slots that the stage used: of each executor its span in the stage times the most tasks it ran

@@ -348,10 +348,13 @@ fn is_first_planning(ctx: &Context<'_>, piece: &Piece) -> bool {
 fn is_session(ctx: &Context<'_>) -> bool {
     let name = ctx.run.application.name.as_deref().unwrap_or("").to_ascii_lowercase();
     !ctx.run.connect.is_empty()
+        || is_typed(ctx)
         || [
             "thrift jdbc",
             "databricks shell",
             "spark shell",
+            "spark-shell",
+            "pysparkshell",
             "zeppelin",
             "jupyter",
             "livy",
@@ -360,6 +363,17 @@ fn is_session(ctx: &Context<'_>) -> bool {
         ]
         .iter()
         .any(|text| name.contains(text))
+}
+
+/// Whether lines are typed into an interpreter: Scala's has a place for the classes that it compiles, and call sites
+/// name what is no file.
+fn is_typed(ctx: &Context<'_>) -> bool {
+    const PROMPTS: [&str; 3] = ["<stdin>", "<console>", "<ipython-input"];
+    let has_repl = ["spark.repl.class.uri", "spark.repl.class.outputDir"]
+        .iter()
+        .any(|key| ctx.run.spark_property(key).is_some());
+    let is_typed = |text: &str| PROMPTS.iter().any(|prompt| text.contains(prompt));
+    has_repl || ctx.run.jobs.iter().any(|job| job.call_site.as_deref().is_some_and(is_typed))
 }
 
 fn claim(ctx: &Context<'_>, kind: Kind, pieces: &[&Piece], excess: i64) -> Claim {
