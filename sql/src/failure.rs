@@ -100,6 +100,9 @@ fn of(root: &Error, whole: &Error) -> Problem {
             let hint = "the file may have been replaced or damaged: write the report again";
             Problem::new(FailureKind::Data, message, Some(hint))
         }
+        Error::External(error) => {
+            Problem::statement(plain(&format!("External error: {error}")), None::<&str>)
+        }
         Error::ArrowError(error, _) => Problem::statement(plain(&error.to_string()), None::<&str>),
         other => {
             Problem::new(FailureKind::Internal, first_line(&other.strip_backtrace()).to_owned(), None::<&str>)
@@ -139,7 +142,7 @@ fn nearest(name: &str, known: &[&str]) -> Option<String> {
     ranked.sort_unstable();
     ranked.dedup();
     match ranked.first() {
-        Some((distance, best)) if *distance <= 3.max(name.len() / 3) => {
+        Some((distance, best)) if *distance <= (name.len() / 2).clamp(1, 4) => {
             Some(format!("did you mean `{best}`?"))
         }
         _ if known.is_empty() => None,

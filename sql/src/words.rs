@@ -40,8 +40,39 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         (r#"Ident \{ value: "([^"]*)"[^}]*\}"#, "$1"),
         (r#"\b(?:U?Int(?:8|16|32|64)|Float(?:32|64)|Boolean)\(([^()]*)\)"#, "$1"),
         (r#"\bUtf8(?:View)?\("([^"]*)"\)"#, "'$1'"),
+        (r"^External error: regex parse error.*$", "the pattern is no regular expression"),
+        (
+            r"^Physical plan does not support logical expression WindowFunction.*$",
+            "a window function cannot stand here: put it into a query of its own, and filter that",
+        ),
+        (r"^Physical plan does not support logical expression .*\{.*$", "this cannot stand here"),
         (r"^Physical plan does not support logical expression (.*)$", "this cannot stand here: $1"),
+        (r"^Unsupported ast node (\w+) .*$", "$1 is not supported"),
         (r"^Unsupported ", "not supported: "),
+        (r"^INTERVAL expression cannot be .*$", "this INTERVAL is not supported"),
+        (r"^Parser error: .*'(.*)'.*$", "'$1' cannot be read as a date or timestamp"),
+        (
+            r#"^Projections require unique expression names but the expression "(.*?)(?: AS .*)?" at position.*$"#,
+            "the result has `$1` twice: name one of them with AS",
+        ),
+        (
+            r"^Schema contains duplicate qualified field name (.*)$",
+            "$1 stands twice: give each table an alias",
+        ),
+        (
+            r"^Order by column out of bounds, specified: (\d+), max: (\d+)$",
+            "ORDER BY $1: the result has $2 columns",
+        ),
+        (
+            r"^Cannot find column with position (\d+) in SELECT clause.*$",
+            "GROUP BY $1: the result has fewer columns",
+        ),
+        (r"^\[return_type\] (\w+) not supported for (.*)$", "`$1` cannot take ($2)"),
+        (r"^Function '(\w+)' failed to match any signature.*$", "`$1` cannot take these arguments"),
+        (
+            r"^Dot access not supported .*$",
+            "no field of this can be asked for with a dot: name it in a query of its own first",
+        ),
         (
             r"^Cast error: Cannot cast (?:string|value) '(.*)' to value of (\w+) type$",
             "'$1' cannot be read as $2",
@@ -184,7 +215,7 @@ mod tests {
 
     #[test]
     fn every_pattern_compiles() {
-        assert_eq!(RULES.len(), 13);
+        assert_eq!(RULES.len(), 26);
         assert!(CALL.is_some() && OUR_REASON.is_some() && TYPE.is_some());
     }
 
