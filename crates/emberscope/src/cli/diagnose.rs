@@ -1,7 +1,7 @@
 //! What the arguments of `emberscope diagnose` mean.
 
 use super::low::{DiagnoseArgs, DiagnoseFormatName, FailOnName};
-use super::{Reading, reading};
+use super::{Reading, ending, no_form, reading};
 use crate::exit::UsageError;
 use emberscope_analysis::finding::Severity;
 use emberscope_analysis::reference;
@@ -83,14 +83,12 @@ pub(super) fn mean(args: DiagnoseArgs) -> anyhow::Result<DiagnoseOptions> {
         keep_logs_safe(file)?;
     }
     let is_shown = format.is_some() || args.out.is_some() || is_bare || json_file.is_none();
-    let target = is_shown.then(|| Target {
-        format: match format {
-            Some(format) => format,
-            None if is_bare => DiagnoseFormat::Json,
-            None => args.out.as_deref().and_then(by_name).unwrap_or(DiagnoseFormat::Text),
-        },
-        out: args.out,
-    });
+    let format = match format {
+        Some(format) => format,
+        None if is_bare => DiagnoseFormat::Json,
+        None => args.out.as_deref().map_or(Ok(DiagnoseFormat::Text), by_name)?,
+    };
+    let target = is_shown.then_some(Target { format, out: args.out });
     Ok(DiagnoseOptions {
         reading: reading(args.sources, &args.reading)?,
         only: known(&args.only)?,
@@ -127,12 +125,14 @@ fn keep_logs_safe(file: &Path) -> anyhow::Result<()> {
 }
 
 /// The form that a file's name asks for.
-fn by_name(path: &Path) -> Option<DiagnoseFormat> {
-    match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
-        "md" | "markdown" => Some(DiagnoseFormat::Markdown),
-        "json" | "ndjson" | "jsonl" => Some(DiagnoseFormat::Json),
-        "html" | "htm" => Some(DiagnoseFormat::Html),
-        _ => None,
+fn by_name(path: &Path) -> Result<DiagnoseFormat, UsageError> {
+    let Some(ending) = ending(path) else { return Ok(DiagnoseFormat::Text) };
+    match ending.as_str() {
+        "md" | "markdown" => Ok(DiagnoseFormat::Markdown),
+        "json" | "ndjson" | "jsonl" => Ok(DiagnoseFormat::Json),
+        "html" | "htm" => Ok(DiagnoseFormat::Html),
+        "txt" | "text" | "log" | "out" => Ok(DiagnoseFormat::Text),
+        _ => Err(no_form(path, "a diagnosis", "`.txt`, `.md`, `.json` or `.html`")),
     }
 }
 
@@ -175,10 +175,18 @@ mod tests {
 
     #[test]
     fn forms_by_name() {
-        assert_eq!(by_name(Path::new("a.MD")), Some(DiagnoseFormat::Markdown));
-        assert_eq!(by_name(Path::new("a.html")), Some(DiagnoseFormat::Html));
-        assert_eq!(by_name(Path::new("a.jsonl")), Some(DiagnoseFormat::Json));
-        assert_eq!(by_name(Path::new("a.txt")), None);
-        assert_eq!(by_name(Path::new("-")), None);
+        let cases = [
+            ("a.MD", Some(DiagnoseFormat::Markdown)),
+            ("a.html", Some(DiagnoseFormat::Html)),
+            ("a.jsonl", Some(DiagnoseFormat::Json)),
+            ("a.txt", Some(DiagnoseFormat::Text)),
+            ("report-3.5.9", Some(DiagnoseFormat::Text)),
+            ("/dev/fd/3", Some(DiagnoseFormat::Text)),
+            ("-", Some(DiagnoseFormat::Text)),
+            ("a.pdf", None),
+        ];
+        for (name, form) in cases {
+            assert_eq!(by_name(Path::new(name)).ok(), form, "{name}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! What the arguments of `emberscope flame` mean.
 
 use super::low::{FlameArgs, FlameEventName, FlameFormatName};
-use super::{Reading, reading};
+use super::{Reading, ending, no_form, reading};
 use crate::exit::UsageError;
 use emberscope_jfr::flame_event::FlameEvent;
 use emberscope_jfr::tasks::TaskQuery;
@@ -109,7 +109,7 @@ pub(super) fn mean(args: FlameArgs) -> anyhow::Result<FlameOptions> {
         Some(FlameFormatName::Pprof) => FlameFormat::Pprof,
         Some(FlameFormatName::Speedscope) => FlameFormat::Speedscope,
         Some(FlameFormatName::Firefox) => FlameFormat::Firefox,
-        None => args.out.as_deref().and_then(by_name).unwrap_or(FlameFormat::Top),
+        None => args.out.as_deref().map_or(Ok(FlameFormat::Top), by_name)?,
     };
     let limits =
         GivenLimits { min_fraction: args.min_fraction, max_nodes: args.max_nodes, max_depth: args.max_depth };
@@ -169,8 +169,8 @@ fn event(name: FlameEventName) -> FlameEvent {
 }
 
 /// The form that a file's name asks for.
-fn by_name(path: &Path) -> Option<FlameFormat> {
-    let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+fn by_name(path: &Path) -> Result<FlameFormat, UsageError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let forms = [
         (".speedscope.json", FlameFormat::Speedscope),
         (".json", FlameFormat::Json),
@@ -180,8 +180,17 @@ fn by_name(path: &Path) -> Option<FlameFormat> {
         (".collapsed", FlameFormat::Folded),
         (".pb.gz", FlameFormat::Pprof),
         (".pprof", FlameFormat::Pprof),
+        (".txt", FlameFormat::Top),
     ];
-    forms.iter().find(|(end, _)| name.ends_with(end)).map(|(_, form)| *form)
+    match forms.iter().find(|(end, _)| name.ends_with(end)) {
+        Some((_, form)) => Ok(*form),
+        None if ending(path).is_none() => Ok(FlameFormat::Top),
+        None => Err(no_form(
+            path,
+            "a flame graph",
+            "`.html`, `.txt`, `.folded`, `.json`, `.speedscope.json` or `.pb.gz`",
+        )),
+    }
 }
 
 /// The selection that differs from `wanted` in what `pairs` say.
@@ -267,9 +276,11 @@ mod tests {
             ("a.speedscope.json", Some(FlameFormat::Speedscope)),
             ("a.JSON", Some(FlameFormat::Json)),
             ("a.pb.gz", Some(FlameFormat::Pprof)),
-            ("a.txt", None),
+            ("a.txt", Some(FlameFormat::Top)),
+            ("a", Some(FlameFormat::Top)),
+            ("a.svg", None),
         ] {
-            assert_eq!(by_name(Path::new(name)), form, "{name}");
+            assert_eq!(by_name(Path::new(name)).ok(), form, "{name}");
         }
     }
 

@@ -20,7 +20,7 @@ pub(crate) use serve::ServeOptions;
 pub(crate) use sql::{Question, RowsFormat, SqlCommand, SqlOptions};
 
 use low::{FormatName, LowArgs, LowCommand, ReadingArgs, ShowArgs};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What to do.
 #[derive(Debug)]
@@ -102,6 +102,19 @@ pub(crate) fn parse() -> anyhow::Result<Command> {
             Ok(Command::Told(if told.use_stderr() { Exit::Usage } else { Exit::Done }))
         }
     }
+}
+
+/// The letters after the last point of a file's name, small; `None` where it has none, as in `report-3.5.9`.
+fn ending(path: &Path) -> Option<String> {
+    let ending = path.extension()?.to_string_lossy().to_ascii_lowercase();
+    ending.chars().any(|c| c.is_ascii_alphabetic()).then_some(ending)
+}
+
+/// A file whose name asks for a form that there is none of: better told than written in another.
+fn no_form(path: &Path, what: &str, known: &str) -> UsageError {
+    let ending = ending(path).unwrap_or_default();
+    let message = format!("--out {}: no form of {what} goes by `.{ending}`", path.display());
+    UsageError::new(message, format!("end it with {known}, or add --format"))
 }
 
 fn mean(args: LowArgs) -> anyhow::Result<Command> {

@@ -1,7 +1,7 @@
 //! What the arguments of `emberscope sql` mean.
 
 use super::low::{DialectName, RowsFormatName, SqlArgs};
-use super::{Reading, reading};
+use super::{Reading, ending, no_form, reading};
 use crate::exit::UsageError;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -99,9 +99,8 @@ impl RowsFormat {
 
     /// By the end of a file's name, if it has one.
     fn of_name(path: &Path) -> Result<Option<RowsFormat>, UsageError> {
-        let Some(extension) = path.extension() else { return Ok(None) };
-        let extension = extension.to_string_lossy();
-        Ok(Some(match extension.to_ascii_lowercase().as_str() {
+        let Some(ending) = ending(path) else { return Ok(None) };
+        Ok(Some(match ending.as_str() {
             "txt" => RowsFormat::Table,
             "csv" => RowsFormat::Csv,
             "tsv" => RowsFormat::Tsv,
@@ -110,10 +109,8 @@ impl RowsFormat {
             "parquet" => RowsFormat::Parquet,
             "arrow" | "arrows" | "ipc" => RowsFormat::Arrow,
             _ => {
-                let message = format!("--out {}: no form of rows goes by `.{extension}`", path.display());
-                let hint =
-                    "end it with .txt, .csv, .tsv, .json, .ndjson, .parquet or .arrow, or add --format";
-                return Err(UsageError::new(message, hint));
+                let known = "`.txt`, `.csv`, `.tsv`, `.json`, `.ndjson`, `.parquet` or `.arrow`";
+                return Err(no_form(path, "rows", known));
             }
         }))
     }

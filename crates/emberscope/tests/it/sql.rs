@@ -261,7 +261,7 @@ fn what_show_prints_can_be_asked() {
     assert!(two.starts_with("exit code: 2\n") && two.contains("there are 2 statements"), "{two}");
     // A name of no form of rows.
     let odd = show(&ask(&dir, &["app-1", "SELECT 1 AS x", "--out", "x.xyz"]));
-    assert!(odd.starts_with("exit code: 2\n") && odd.contains(".csv, .tsv, .json"), "{odd}");
+    assert!(odd.starts_with("exit code: 2\n") && odd.contains("`.csv`, `.tsv`, `.json`"), "{odd}");
     assert!(!dir.path().join("x.xyz").exists());
     assert!(ask(&dir, &["app-1", "SELECT 1 AS x", "--out", "x.xyz", "--format", "csv"]).status.success());
 }
