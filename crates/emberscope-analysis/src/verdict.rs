@@ -7,7 +7,7 @@ use crate::materiality::FLOOR_SHARE;
 use crate::pricing::{Priced, Pricer};
 use crate::replay::Edit;
 use crate::words::{duration, grouped, share};
-use emberscope_model::run::{ApplicationStatus, JobStatus};
+use emberscope_model::run::{ApplicationStatus, Job, JobStatus};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -182,8 +182,7 @@ fn fix_all(pricer: &Pricer, kept: &[Priced], chosen: &[(usize, RangeMs)]) -> Ran
 /// Whether jobs failed only because somebody or a stopping query cancelled them.
 fn was_cancelled(context: &Context<'_>) -> bool {
     let mut failed = context.run.jobs.iter().filter(|job| job.status == JobStatus::Failed).peekable();
-    let is_cancelled = |error: &str| error.contains("SPARK_JOB_CANCELLED") || error.contains("cancelled");
-    failed.peek().is_some() && failed.all(|job| job.error.as_deref().is_some_and(is_cancelled))
+    failed.peek().is_some() && failed.all(Job::was_cancelled)
 }
 
 fn headline(context: &Context<'_>, kept: &[Priced], chosen: &[(usize, RangeMs)], fix_all: FixAll) -> String {

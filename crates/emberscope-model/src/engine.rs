@@ -14,7 +14,7 @@ pub struct Identity {
 }
 
 /// Databricks' name of a runtime, e.g. `13.3.x-photon-scala2.12`.
-const DATABRICKS_VERSION: &str = "spark.databricks.clusterUsageTags.sparkVersion";
+pub const DATABRICKS_VERSION: &str = "spark.databricks.clusterUsageTags.sparkVersion";
 
 /// Property, text its value must contain, engine.
 const ENGINE_PROPERTIES: &[(&str, &str, &str)] = &[

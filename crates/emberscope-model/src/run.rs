@@ -175,6 +175,23 @@ pub struct Job {
     pub streaming_query_id: Option<String>,
 }
 
+impl Job {
+    /// Whether it ended because somebody, or something that did not need it any more, cancelled it: a stopped stream,
+    /// a broadcast that took too long, a user. (`DAGScheduler.handleJobCancellation`, `handleJobGroupCancelled`.)
+    pub fn was_cancelled(&self) -> bool {
+        let text = self.error.as_deref().unwrap_or("").to_ascii_lowercase();
+        self.status == JobStatus::Failed
+            && ["cancelled", "canceled", "cancellation"].iter().any(|word| text.contains(word))
+            && !text.contains("stage failure")
+    }
+
+    /// Whether it was cancelled by request, not by the end of everything: `SparkContext was shut down` is also what
+    /// a driver that dies leaves.
+    pub fn was_stopped(&self) -> bool {
+        self.was_cancelled() && !self.error.as_deref().is_some_and(|text| text.contains("was shut down"))
+    }
+}
+
 /// How a stage attempt ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum StageStatus {

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Scope, Severity, Worth};
-use crate::words::{core_time, count, duration, percent, rounded};
+use crate::words::{self, core_time, count, duration, percent, rounded};
 use emberscope_model::intervals::union_ms;
 use emberscope_model::run::{ApplicationStatus, Job, JobStatus};
 
@@ -39,7 +39,7 @@ pub static JOBS: Detector = Detector {
 
 fn check(ctx: &Context<'_>, sink: &mut Sink) {
     let ended: Vec<&Job> =
-        ctx.run.jobs.iter().filter(|job| job.status != JobStatus::Running && !is_cancelled(job)).collect();
+        ctx.run.jobs.iter().filter(|job| job.status != JobStatus::Running && !job.was_cancelled()).collect();
     let failed: Vec<&Job> = ended.iter().copied().filter(|job| job.status == JobStatus::Failed).collect();
     let Some(first) = failed.first() else { return };
     let share = failed.len() as f64 / ended.len() as f64;
@@ -57,7 +57,7 @@ fn check(ctx: &Context<'_>, sink: &mut Sink) {
         .filter(is_lost)
         .map(|digest| (digest.attempt_ms as f64 * digest.task_cpus) as i64)
         .sum();
-    let cancelled = ctx.run.jobs.iter().filter(|job| is_cancelled(job)).count();
+    let cancelled = ctx.run.jobs.iter().filter(|job| job.was_cancelled()).count();
     // Counted as everywhere else; what was cancelled is named.
     let (all_failed, all_ended) = (failed.len() + cancelled, ended.len() + cancelled);
     let apart = if cancelled == 0 { String::new() } else { format!(", {cancelled} of them cancelled") };
@@ -104,16 +104,8 @@ fn severity(ctx: &Context<'_>) -> Severity {
     }
 }
 
-fn is_cancelled(job: &Job) -> bool {
-    let text = job.error.as_deref().unwrap_or("").to_ascii_lowercase();
-    job.status == JobStatus::Failed
-        && ["cancelled", "canceled", "cancellation"].iter().any(|word| text.contains(word))
-        && !text.contains("stage failure")
-}
-
 /// First line of a job's message, cut to a length that fits a sentence.
 fn first_line(job: &Job) -> Option<String> {
     let line = job.error.as_deref()?.lines().next()?.trim();
-    let cut: String = line.chars().take(200).collect();
-    (!cut.is_empty()).then_some(cut)
+    (!line.is_empty()).then(|| words::cut(line, 200))
 }

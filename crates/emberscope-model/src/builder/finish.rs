@@ -279,7 +279,7 @@ fn link_parents(stages: &mut [StageAttempt], unsubmitted: &[UnsubmittedStage]) {
 }
 
 /// Decision: a reported exit code other than 0, a failed last job or a failed last query mean failure;
-/// an exit code of 0 proves nothing, since Spark 4.3 logs it for failed drivers too.
+/// an exit code of 0 proves nothing, since Spark 4.3 logs it for failed drivers too. What was cancelled did not fail.
 fn application_status(
     application: &Application,
     jobs: &[Job],
@@ -288,10 +288,10 @@ fn application_status(
     let sql_status: HashMap<u64, SqlStatus> =
         executions.iter().map(|execution| (execution.id, execution.status)).collect();
     let last_job = jobs.iter().max_by_key(|job| (job.end_ms, job.id));
-    // A job that a succeeding query cancelled is no failure.
+    // A job that a succeeding query, a user or a stopped stream cancelled is no failure.
     let last_job_failed = last_job.is_some_and(|job| {
         let query = job.sql_execution_id.and_then(|id| sql_status.get(&id));
-        job.status == JobStatus::Failed && query != Some(&SqlStatus::Succeeded)
+        job.status == JobStatus::Failed && !job.was_stopped() && query != Some(&SqlStatus::Succeeded)
     });
     let last_query = executions
         .iter()
@@ -299,7 +299,10 @@ fn application_status(
         .max_by_key(|execution| (execution.end_ms, execution.id));
     let last_query_failed = last_query.is_some_and(|query| {
         let is_last = last_job.and_then(|job| job.end_ms) <= query.end_ms;
-        query.status == SqlStatus::Failed && is_last
+        let own = || jobs.iter().filter(|job| job.sql_execution_id == Some(query.id));
+        let was_stopped = own().any(Job::was_stopped)
+            && own().all(|job| job.status != JobStatus::Failed || job.was_stopped());
+        query.status == SqlStatus::Failed && is_last && !was_stopped
     });
     if application.exit_code.is_some_and(|code| code != 0) || last_job_failed || last_query_failed {
         ApplicationStatus::Failed
