@@ -103,7 +103,7 @@ operator in them in at least `min_executions` queries with jobs of their own and
 place of a scan of `min_relation_bytes` in at least `min_readers` queries. A whole query that is run again is only noted. Only the largest repeated part counts, and a relation only for queries that no \
 repeated computation covers. The data must fit: `cache_expansion` times its size on disk within `cache_memory_share` of the \
 executors' storage memory. Of RDDs: stages of at least `rdd_min_jobs` jobs without SQL that begin with the same RDD, in which \
-no RDD is persisted and which together, without the first, take `rdd_min_share` of the run's task time.",
+no RDD is persisted, which compute partitions that others had computed and which together, without the first, take `rdd_min_share` of the run's task time.",
     why: "Every action runs its plan from the sources again: two writes and a count of one data frame are three reads and three \
 joins. Only data that is cached or checkpointed is kept between queries.",
     fix: "PySpark: `df = build().persist()` before the first action, `df.unpersist()` after the last. Spark SQL: \

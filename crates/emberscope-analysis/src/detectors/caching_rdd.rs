@@ -5,6 +5,7 @@ use crate::detector::{Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Scope, Worth};
 use crate::replay::Edit;
 use crate::words::{count, duration};
+use emberscope_log::columns::TaskColumn;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const MIN_JOBS: Threshold = Threshold {
@@ -55,6 +56,26 @@ fn is_source(ctx: &Context<'_>, id: u32) -> bool {
     ctx.run.storage.rdds.get(&id).is_some_and(|rdd| rdd.parent_ids.is_empty())
 }
 
+/// The stages that compute what earlier ones had computed: `take` and `toLocalIterator` go through the partitions of
+/// one RDD job by job, and compute none of them twice.
+fn computed_again<'c>(ctx: &Context<'_>, stages: &[&'c StageDigest]) -> Vec<&'c StageDigest> {
+    let mut computed: BTreeSet<i64> = BTreeSet::new();
+    let mut again = Vec::new();
+    for digest in stages {
+        let tasks = &ctx.run.stages[digest.position].tasks;
+        let partitions =
+            tasks.column(TaskColumn::PartitionId).into_iter().zip(tasks.column(TaskColumn::Index));
+        // Before Spark 3.3 only the task's number in its stage was logged.
+        let own: BTreeSet<i64> = partitions.filter_map(|(partition, index)| partition.or(index)).collect();
+        let known = own.intersection(&computed).count();
+        if known * 2 > own.len() {
+            again.push(*digest);
+        }
+        computed.extend(own);
+    }
+    again
+}
+
 fn claim(ctx: &Context<'_>, source: u32, mut group: Group<'_>) -> Option<Claim> {
     let jobs: BTreeSet<u32> = group.stages.iter().filter_map(|digest| digest.job_id).collect();
     if (jobs.len() as f64) < ctx.get(&MIN_JOBS) {
@@ -65,7 +86,10 @@ fn claim(ctx: &Context<'_>, source: u32, mut group: Group<'_>) -> Option<Claim> 
     group.stages.dedup_by_key(|digest| digest.job_id);
     let least = group.stages.iter().map(|digest| digest.counted.run_ms).min()?;
     let all: i64 = ctx.stages.iter().map(|digest| digest.attempt_ms).sum();
-    let again = &group.stages[1..];
+    let again = computed_again(ctx, &group.stages);
+    if ((again.len() + 1) as f64) < ctx.get(&MIN_JOBS) {
+        return None;
+    }
     let repeated = least * again.len() as i64;
     let spans: i64 = again.iter().map(|digest| digest.running_ms()).sum();
     if (repeated as f64) < ctx.get(&MIN_SHARE) * all as f64 || ctx.is_immaterial(spans) {
@@ -74,10 +98,12 @@ fn claim(ctx: &Context<'_>, source: u32, mut group: Group<'_>) -> Option<Claim> 
     let name = ctx.run.rdd_name(source).unwrap_or("").lines().next().unwrap_or("").to_owned();
     // Beyond the source itself the log shows what is computed again.
     let computed = group.shared.iter().filter(|id| !is_source(ctx, **id)).count();
-    let title =
-        format!("{} compute RDD {source} ({name}) and what follows from the start", count(jobs.len(), "job"));
+    let title = format!(
+        "{} compute RDD {source} ({name}) and what follows from the start",
+        count(again.len() + 1, "job")
+    );
     let mut claim = Claim::new("cachingOpportunity", Scope::default(), title)
-        .evidence("jobs", jobs.len())
+        .evidence("jobs", again.len() + 1)
         .evidence("rdd", source)
         .evidence("shared_rdds", group.shared.len())
         .evidence("shortest_task_ms", least)

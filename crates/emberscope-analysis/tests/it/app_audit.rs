@@ -1,6 +1,6 @@
 //! Failed jobs, incomplete runs, configuration, caches, and the log itself.
 
-use crate::made::{Made, fixture, of_kind, said, task};
+use crate::made::{Made, MadeTask, fixture, of_kind, said, task};
 use emberscope_analysis::finding::{Claim, Severity, Worth};
 use serde_json::{Value, json};
 
@@ -471,17 +471,21 @@ fn the_log_itself() {
 
 #[test]
 fn jobs_that_compute_an_rdd_from_the_start() {
-    // (jobs, own source for each, persisted, fires)
-    for (jobs, apart, persisted, fires) in [
-        (4u32, false, false, true),
-        (2, false, false, false),
-        (4, true, false, false),
-        (4, false, true, false),
+    // (jobs, own source for each, persisted, other partitions in each, fires)
+    for (jobs, apart, persisted, other_partitions, fires) in [
+        (4u32, false, false, false, true),
+        (2, false, false, false, false),
+        (4, true, false, false, false),
+        (4, false, true, false, false),
+        // As `toLocalIterator` and `take` go through an RDD.
+        (4, false, false, true, false),
     ] {
         let mut made = Made::new("3.5.9", 2, 4, &[]);
         for job in 0..jobs {
             let source = if apart { 100 + job } else { 7 };
-            let stage = made.job(None, &[vec![task(4000); 8]])[0];
+            let first = if other_partitions { 8 * job } else { 0 };
+            let of = |index: u32| MadeTask { info: json!({"Partition ID": first + index}), ..task(4000) };
+            let stage = made.job(None, &[(0..8).map(of).collect()])[0];
             let now = made.now;
             let rdd = |id: u32, parents: Vec<u32>| {
                 json!({"RDD ID": id, "Name": "lines.txt", "Parent IDs": parents, "Number of Partitions": 8,
@@ -495,7 +499,12 @@ fn jobs_that_compute_an_rdd_from_the_start() {
         }
         let sink = said(&made.run(), "CACHE");
         let claims = of_kind(&sink, "cachingOpportunity");
-        assert_eq!(claims.len(), usize::from(fires), "{jobs} {apart} {persisted}: {:?}", sink.claims());
+        assert_eq!(
+            claims.len(),
+            usize::from(fires),
+            "{jobs} {apart} {persisted} {other_partitions}: {:?}",
+            sink.claims()
+        );
         let Some(claim) = claims.first() else { continue };
         assert_eq!(claim.title, "4 jobs compute RDD 7 (lines.txt) and what follows from the start");
         // Only the source is shared: what each does with it may differ.

@@ -247,6 +247,45 @@ fn steps_of_a_loop_take_turns() {
 }
 
 #[test]
+fn partitions_that_are_fetched_one_by_one() {
+    // (jobs, tasks of each, task time, call site, fires)
+    for (jobs, width, task_ms, place, fires) in [
+        (24, 1, 400, "toLocalIterator at a.py:5", true),
+        (24, 1, 400, "first at a.py:5", true),
+        (24, 4, 400, "collect at a.py:5", false),
+        (6, 1, 800, "toLocalIterator at a.py:5", false),
+        (24, 1, 60, "toLocalIterator at a.py:5", false),
+    ] {
+        for sql in [None, Some(0)] {
+            let mut made = Made::new("3.5.9", 2, 4, &[]);
+            made.stage_name = place.to_owned();
+            if sql.is_some() {
+                made.sql(0, "collect at a.py:5", &plan("Project", &[]), &json!({}));
+            }
+            for partition in 0..jobs {
+                let one = MadeTask { info: json!({"Partition ID": partition}), ..task(task_ms) };
+                made.job(sql, &[vec![one; width]]);
+            }
+            let sink = said(&made.run(), "DRIVER");
+            let rows: Vec<_> =
+                sink.claims().iter().filter(|claim| text(claim, "kind") == "oneByOne").collect();
+            assert_eq!(rows.len(), usize::from(fires), "{jobs} {width} {place}: {:?}", sink.claims());
+            let Some(claim) = rows.first() else { continue };
+            assert!(
+                claim.title.starts_with("24 jobs of one task each ran one after another for 9."),
+                "{}",
+                claim.title
+            );
+            assert_eq!(claim.scope.sql_id, sql);
+            // Eight slots for 24 equal tasks: three rounds.
+            assert!((1100.0..1400.0).contains(&number(claim, "together_ms")), "{claim:?}");
+            let told = claim.recommendation.text.contains("prefetchPartitions");
+            assert_eq!(told, place.starts_with("toLocalIterator"));
+        }
+    }
+}
+
+#[test]
 fn time_after_a_large_result_is_its_handling() {
     for (bytes, kind) in [(4_000_000, "collect"), (1000, "end")] {
         let mut made = Made::new("3.5.9", 2, 2, &[]);

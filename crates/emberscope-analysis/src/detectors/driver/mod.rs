@@ -2,6 +2,7 @@
 
 mod gaps;
 mod kind;
+mod one_by_one;
 mod series;
 
 use crate::context::Context;
@@ -199,10 +200,13 @@ pub static DRIVER: Detector = Detector {
         series::MAX_QUERY_MS,
         series::MIN_OVERHEAD,
         series::LOW_SHARE,
+        one_by_one::MIN_JOBS,
+        one_by_one::MIN_MS,
+        one_by_one::LOW_SHARE,
         gaps::RIGHT_AFTER_MS,
         gaps::CAUSE_SHARE,
     ],
-    checks: &[Check::App(check), Check::App(series::check)],
+    checks: &[Check::App(check), Check::App(series::check), Check::App(one_by_one::check)],
     what: "For a large part of the run no job was active: executors waited for the driver. The evidence tells what lay \
            around such gaps, one finding for each kind:\n\n* `startup`: before the session and its executors were there.\n* `planning`: in a query, \
            before a job of it.\n* `listing`: the same, with the scan's own `metadata time` as long.\n* `broadcast`: the \
@@ -210,9 +214,10 @@ pub static DRIVER: Detector = Detector {
            writes.\n* `collect`: after the last job of a query that does not write, or right after a query with a large result: results \
            become rows or frames.\n* `code`: outside any query: the program's own code, analysis of queries, waiting for \
            others. Time up to the coming of an executor is a wait for it and does not count.\n* `end`: after the last job.\n* `series`: many queries \
-           of one place in the program, one after another, each far too small for the cluster.",
+           of one place in the program, one after another, each far too small for the cluster.\n* `oneByOne`: jobs of one task \
+           each, one after another, of one query or RDD: `toLocalIterator` and loops over partitions.",
     rule: "Gaps are what the union of all jobs leaves of the run. Of start-up `normal_startup_ms`, of the gap with the first query \
-           `normal_first_query_ms`, inside queries of every other gap `normal_gap_ms`, outside `normal_code_ms` are taken for normal, largest gaps \
+           `normal_first_query_ms` inside and `normal_gap_ms` more outside, inside queries of every other gap `normal_gap_ms`, outside `normal_code_ms` are taken for normal, largest gaps \
            first, up to `normal_gaps_ms` (or `normal_gaps_share` of a long run, `normal_gaps_short_share` of a short one, or `normal_gaps_sessions`) in \
            all. From the session to the first query only `long_launch_ms` and `long_launch_ratio` \
            count, and then what exceeds `normal_launch_ms`. A kind is reported when the rest of its gaps reaches \
@@ -220,7 +225,9 @@ pub static DRIVER: Detector = Detector {
            `min_excess_share`. Start-up is a fact to know and no saving. At best `needed_gap_ms` is left of a gap that is longer than normal.\n\n\
            A series is `series_min_queries` or more root queries of few places in the program (each comes five times or more), one after \
            another without a pause, that take `series_max_query_ms` or less on average, whose \
-           time, beyond what their tasks need on the slots that were there, is at least `series_min_overhead_share` of it.",
+           time, beyond what their tasks need on the slots that were there, is at least `series_min_overhead_share` of it.\n\n\
+           Jobs go one by one where `one_by_one_min_jobs` or more of one query (or of none) and one call site ran a single \
+           task each, none beside another, and all slots would have done the same work `one_by_one_min_ms` sooner.",
     why: "Every core of the cluster is idle in such a gap. More executors do not help; they only wait too.",
     fix: "* planning, listing: give the schema, prune partitions, keep table statistics in a catalog or table format, do \
           not build plans in loops.\n* commit: fewer files and partitions, a committer made for the storage.\n* collect: \
@@ -299,6 +306,8 @@ fn allow_what_is_normal(ctx: &Context<'_>, wall: i64, pieces: &mut [Piece]) {
             true if gap_of_first == Some(*gap) => ctx.get(&FIRST_QUERY_MS),
             false if part.is_first && part.length < long_launch => part.length,
             false if part.is_first => ctx.get(&LAUNCH_MS),
+            // After jobs on rows alone, the first query loads what SQL needs: catalog, analyzer, generated code.
+            false if gap_of_first == Some(*gap) => ctx.get(&NORMAL_MS) + code,
             _ => {
                 let most = if *is_in_query { ctx.get(&NORMAL_MS) } else { code };
                 let normal = most.min(budget).min(part.length);
