@@ -11,6 +11,8 @@ use serde_json::Value;
 
 /// Elements of a list in evidence that are told; the rest is counted.
 const LISTED: usize = 6;
+/// Bytes from which a text in the evidence that the title holds too is not told twice.
+const QUOTED: usize = 16;
 
 /// `stage 14.0`, as Spark's own messages name a stage attempt.
 pub fn stage(id: u32, attempt: u32) -> String {
@@ -201,9 +203,20 @@ fn operator_class(key: &str) -> String {
     }
 }
 
-/// The evidence of a finding as people read it; what is not known is left out.
+/// The evidence of a finding as people read it; what is not known, and texts that the title quotes, are left out.
 pub fn evidence_of(finding: &Finding) -> impl Iterator<Item = (String, String)> + '_ {
-    finding.evidence.iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| evidence(name, value))
+    let is_in_title = |value: &Value| {
+        let texts: Vec<&str> = match value {
+            Value::String(text) => vec![text],
+            Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
+            _ => return false,
+        };
+        let [text] = texts[..] else { return false };
+        let quoted = text.trim_end_matches('…');
+        quoted.len() >= QUOTED && finding.title.contains(quoted)
+    };
+    let told = finding.evidence.iter().filter(move |(_, value)| !value.is_null() && !is_in_title(value));
+    told.map(|(name, value)| evidence(name, value))
 }
 
 /// A piece of evidence as people read it: what it is, without its unit, and the value with it.
@@ -290,7 +303,9 @@ fn shown_number(number: &serde_json::Number, unit: EvidenceUnit) -> String {
         EvidenceUnit::Bytes => size(whole),
         EvidenceUnit::Ratio => times(float),
         EvidenceUnit::Share => share(float),
-        EvidenceUnit::None if number.is_f64() => format!("{float:.2}"),
+        EvidenceUnit::None if number.is_f64() && float.fract() != 0.0 && float.abs() < 1000.0 => {
+            format!("{float:.2}")
+        }
         EvidenceUnit::None => grouped(whole),
     }
 }
@@ -312,6 +327,8 @@ mod tests {
             ("gc_share", json!(0.25), "GC share", "25 %"),
             ("write_ns", json!(2_000_000), "write", "2 ms"),
             ("tasks", json!(12_345), "tasks", "12,345"),
+            ("pairs", json!(46_240_000.0), "pairs", "46,240,000"),
+            ("mean_tasks", json!(2.345), "mean tasks", "2.35"),
             ("keys", json!(["a", "b"]), "keys", "a, b"),
             ("files", json!(null), "files", "not measured"),
             ("is_local", json!(true), "is local", "yes"),

@@ -96,6 +96,15 @@ pub fn grouped(number: i64) -> String {
     if number < 0 { format!("-{out}") } else { out }
 }
 
+/// A text of at most so many characters, cut between words and marked where it goes on.
+pub fn cut(text: &str, most: usize) -> String {
+    let Some((end, _)) = text.char_indices().nth(most) else { return text.to_owned() };
+    let start = &text[..end];
+    // A word that alone is longer than half of what is shown is cut through.
+    let whole = start.rfind(char::is_whitespace).filter(|at| at * 2 >= end).map_or(start, |at| &start[..at]);
+    format!("{}…", whole.trim_end_matches(|c: char| c.is_whitespace() || ",;:.".contains(c)))
+}
+
 /// A size as a value of a setting: whole mebibytes where it has some, else kibibytes or bytes.
 pub fn setting_size(bytes: i64) -> String {
     match bytes {
@@ -108,6 +117,19 @@ pub fn setting_size(bytes: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_texts_end_with_a_word() {
+        for (text, most, expected) in [
+            ("short", 5, "short"),
+            ("one two three", 9, "one two…"),
+            ("one two, three", 9, "one two…"),
+            ("a averyveryverylongword", 12, "a averyveryv…"),
+            ("ünïcödé wörds", 8, "ünïcödé…"),
+        ] {
+            assert_eq!(cut(text, most), expected);
+        }
+    }
 
     #[test]
     fn numbers_as_said() {

@@ -53,6 +53,8 @@ impl Version {
 const NOT_LOCAL: [&str; 2] = ["spark.speculation", "spark.dynamicAllocation.enabled"];
 
 /// Settings that only YARN and Kubernetes know ("Application Properties" of Spark's configuration page).
+/// Settings of dynamic allocation, which a platform may replace by its own.
+const OF_ALLOCATION: &str = "spark.dynamicAllocation.";
 const OF_CONTAINERS: [&str; 2] = ["spark.executor.memoryOverhead", "spark.executor.memoryOverheadFactor"];
 
 /// Configuration in effect: query over application over the version's default.
@@ -114,6 +116,11 @@ impl<'r> Conf<'r> {
             .is_some_and(|master| master == "local" || master.starts_with("local["))
     }
 
+    /// Whether the cluster is Databricks', which scales by the workspace's settings alone.
+    pub fn is_databricks(&self) -> bool {
+        self.run.spark_property(emberscope_model::engine::DATABRICKS_VERSION).is_some()
+    }
+
     /// Whether executors run in containers of a given size, as far as the log tells.
     pub fn has_containers(&self) -> bool {
         self.run
@@ -141,6 +148,7 @@ impl<'r> Conf<'r> {
         if !self.exists(name)
             || (NOT_LOCAL.contains(&name) && self.is_local())
             || (OF_CONTAINERS.contains(&name) && !self.has_containers())
+            || (name.starts_with(OF_ALLOCATION) && self.is_databricks())
             || current.as_deref().is_some_and(|current| value::is_same(name, current, &value))
         {
             return None;

@@ -72,7 +72,8 @@ pub static CHRN: Detector = Detector {
     why: "Between being added and its first task an executor only costs. After that its first tasks are slower than \
           later ones, typically by one to several seconds each. The evidence gives the core-time that short-lived \
           executors held without running a task.",
-    fix: "Keep idle executors longer, and set bounds closer to what is needed:\n\n```sql\n-- at submission:\n\
+    fix: "Where given back executors were asked for again and stages waited for them, keep idle ones longer; where they came \
+          too late to be of use, ask for fewer:\n\n```sql\n-- at submission:\n\
           -- spark.dynamicAllocation.executorIdleTimeout=180s\n-- spark.dynamicAllocation.minExecutors=4\n```\n\n\
           ```python\nspark = (SparkSession.builder\n    .config(\"spark.dynamicAllocation.executorIdleTimeout\", \
           \"180s\")\n    .config(\"spark.dynamicAllocation.executorAllocationRatio\", \"0.5\")\n    .getOrCreate())\n```",
@@ -108,6 +109,8 @@ fn is_short_lived(ctx: &Context<'_>, executor: &Executor) -> bool {
 fn claim(ctx: &Context<'_>, executors: &[&Executor], short: &[&Executor], share: f64) -> Claim {
     let lived: i64 = short.iter().filter_map(|one| Some(one.removed_ms? - one.added_ms?)).sum();
     let idle = idle_core_ms(ctx, short);
+    let first_given_back = short.iter().filter_map(|one| one.removed_ms).min().unwrap_or(i64::MAX);
+    let again = executors.iter().filter(|one| one.added_ms > Some(first_given_back)).count();
     let lost = executors.iter().filter(|one| one.removed_ms.is_some() && !was_given_back(one)).count();
     let title = format!(
         "{} of {} ({}) were given back within {} of their start; they held {} without a task",
@@ -124,22 +127,35 @@ fn claim(ctx: &Context<'_>, executors: &[&Executor], short: &[&Executor], share:
         .evidence("mean_lifetime_ms", lived / short.len().max(1) as i64)
         .evidence("idle_core_ms", idle)
         .evidence("lost_executors", lost)
-        .advice(
-            "Let idle executors live longer than the pauses between stages, and keep a lower bound of executors that \
-             the run always needs.",
-        )
-        .changes(changes(ctx));
+        .evidence("added_later", again)
+        .advice(if again > 0 {
+            "Executors that had been given back were asked for again. Where stages waited for them, let idle ones live \
+             longer than the pauses between stages, or keep a lower bound of them: that holds more idle cores in the \
+             pauses. Where nothing waited, ask for fewer at a time."
+        } else {
+            "They came for work that others had mostly done by then. Ask for fewer at a time."
+        })
+        .changes(if again > 0 { keep(ctx) } else { ask_less(ctx) });
     claim.nature = Nature::Configuration;
     claim.confidence = if share >= ctx.get(&HIGH_SHARE) { Confidence::High } else { Confidence::Medium };
     claim.worth = Worth::Resource;
     claim.core_ms = Some(idle);
     claim.severity = Some(Severity::Info);
-    claim.validate =
-        "Run it with a longer idle timeout: as many executor starts as before refute it.".to_owned();
+    claim.validate = "Run it with the change: as many executor starts as before refute it.".to_owned();
     claim
 }
 
-fn changes(ctx: &Context<'_>) -> Vec<Change> {
+/// Half of the executors that waiting tasks would fill.
+fn ask_less(ctx: &Context<'_>) -> Vec<Change> {
+    let conf = ctx.conf(None);
+    if conf.bool("spark.dynamicAllocation.enabled") != Some(true) {
+        return vec![Change::resource("autoscaling", None, "a smaller upper bound")];
+    }
+    conf.propose("spark.dynamicAllocation.executorAllocationRatio", "0.5").into_iter().collect()
+}
+
+/// An idle timeout by which they would have been there still.
+fn keep(ctx: &Context<'_>) -> Vec<Change> {
     let conf = ctx.conf(None);
     if conf.bool("spark.dynamicAllocation.enabled") != Some(true) {
         return vec![Change::resource("autoscaling", None, "slower scale-down, or a larger lower bound")];

@@ -197,7 +197,7 @@ fn status_count(view: &StageView<'_>, status: TaskStatus) -> usize {
 
 /// `ValueError: bad row #`, at most as long as a line.
 fn describe(group: &FailureGroup, stage: &StageAttempt) -> String {
-    const LONGEST: usize = 120;
+    const LONGEST: usize = 110;
     // Spark's mark for a class of errors says nothing once its numbers are left out.
     let pattern = group.pattern.split(" SQLSTATE: ").next().unwrap_or(&group.pattern);
     let class = group.class_name.as_deref().and_then(|name| name.rsplit('.').next());
@@ -212,8 +212,5 @@ fn describe(group: &FailureGroup, stage: &StageAttempt) -> String {
         Some(class) if !pattern.contains(class) => format!("{class}: {pattern}"),
         _ => pattern.to_owned(),
     };
-    match text.char_indices().nth(LONGEST) {
-        Some((cut, _)) => format!("{}...", &text[..cut]),
-        None => text,
-    }
+    words::cut(&text, LONGEST)
 }

@@ -263,6 +263,7 @@ fn executors<'c>(ctx: &'c Context<'_>) -> impl Iterator<Item = &'c Executor> {
 }
 
 fn idle_cores(ctx: &Context<'_>, capacity: &Capacity) -> Claim {
+    let is_dynamic = ctx.conf(None).bool("spark.dynamicAllocation.enabled") == Some(true);
     let held = held_byte_ms(ctx);
     let idle_byte_ms = held * capacity.idle_share();
     let title = format!(
@@ -276,13 +277,16 @@ fn idle_cores(ctx: &Context<'_>, capacity: &Capacity) -> Claim {
         .evidence("allocated_core_ms", capacity.allocated)
         .evidence("held_byte_ms", held)
         .evidence("idle_byte_ms", idle_byte_ms)
-        .advice(
-            "Fewer executors, or dynamic allocation that gives idle ones back, free memory and cores alike.",
-        )
+        .advice(if is_dynamic {
+            "Dynamic allocation asked for more executors than there was work for: a smaller upper bound frees memory \
+             and cores alike."
+        } else {
+            "Fewer executors, or dynamic allocation that gives idle ones back, free memory and cores alike."
+        })
         .change(Change::resource(
             "executors",
             Some(executors(ctx).count().to_string()),
-            "fewer, or given back while idle",
+            if is_dynamic { "fewer at a time" } else { "fewer, or given back while idle" },
         ));
     claim.confidence = Confidence::High;
     claim.core_ms = Some(capacity.idle);

@@ -46,13 +46,13 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
     } else {
         ("givenUp", Severity::Critical, "failed")
     };
-    let line = first_line(reason);
+    let line = quoted_line(reason);
     let title = format!("Stage {} (attempt {}) {how}: {line}", stage.id, stage.attempt);
     let mut claim = Claim::new("stageFailed", context.stage_scope(view.digest), title)
         .evidence("reason", line)
         .evidence("attempts", view.digest.attempts)
         .evidence("failed_attempts", view.digest.failed)
-        .evidence("lost_ms", view.digest.lost_ms)
+        .evidence("stage_lost_ms", view.digest.lost_ms)
         .evidence("job_failed", job_failed)
         .advice(match variant {
             // The tasks of a barrier stage stand and fall together: one that failed takes the others with it.
@@ -77,13 +77,9 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
 }
 
 /// What says most in a failure reason: `Job aborted due to stage failure` is followed by the cause.
-fn first_line(reason: &str) -> String {
-    const LONGEST: usize = 160;
+fn quoted_line(reason: &str) -> String {
+    const LONGEST: usize = 110;
     let line = losses::telling_line(reason).unwrap_or("no reason");
     let line = line.trim_start_matches("Job aborted due to stage failure: ");
-    let line = line.split(" SQLSTATE: ").next().unwrap_or(line);
-    match line.char_indices().nth(LONGEST) {
-        Some((cut, _)) => format!("{}...", &line[..cut]),
-        None => line.to_owned(),
-    }
+    words::cut(line.split(" SQLSTATE: ").next().unwrap_or(line), LONGEST)
 }

@@ -118,6 +118,8 @@ fn advice(ctx: &Context<'_>, is_driver: bool) -> String {
          where others need the machine."
     } else if ctx.conf(None).bool("spark.dynamicAllocation.enabled") == Some(true) {
         "Lower the upper bound of dynamic allocation, and the lower one if it is above 0."
+    } else if ctx.conf(None).is_databricks() {
+        "Make the cluster smaller, or let its autoscaling have a smaller lower bound."
     } else {
         "Ask for fewer executors, or let dynamic allocation give idle ones back."
     };

@@ -125,26 +125,31 @@ fn without_peaks_the_heap_is_not_checked() {
 fn churn_is_executors_given_back_young() {
     let given_back = "Executor killed by driver.";
     let crashed = "Command exited with code 137";
-    // (reason and lifetime of half of the executors, whether they churn)
-    for (removed, fires) in [
-        (Some((40_000, given_back)), true),
-        (Some((40_000, crashed)), false),
-        (Some((180_000, given_back)), false),
-        (None, false),
+    let (longer, fewer) = (("executorIdleTimeout", "180s"), ("executorAllocationRatio", "0.5"));
+    // (reason and lifetime of half of the executors, whether one comes after that, what to set if they churn)
+    for (removed, again, change) in [
+        (Some((40_000, given_back)), true, Some(longer)),
+        (Some((40_000, given_back)), false, Some(fewer)),
+        (Some((40_000, crashed)), true, None),
+        (Some((180_000, given_back)), true, None),
+        (None, false, None),
     ] {
         let mut made = Made::new("3.5.9", 10, 2, DYNAMIC);
         made.job(None, &[(0..20).map(|_| task(200_000)).collect()]);
         for id in 1..=5 {
             made.executor(id, START, removed.map(|(after, reason)| (START + after, reason)));
         }
+        if again {
+            made.executor(10, START + 90_000, None);
+        }
         let sink = said(&made.run(), "CHRN");
         let claims = of_kind(&sink, "autoscalingChurn");
-        assert_eq!(claims.len(), usize::from(fires), "{removed:?}");
-        if let Some(claim) = claims.first() {
+        assert_eq!(claims.len(), usize::from(change.is_some()), "{removed:?}");
+        if let (Some(claim), Some((key, value))) = (claims.first(), change) {
             assert_eq!((number(claim, "short_lived_executors"), number(claim, "executors")), (5.0, 10.0));
             let change = &claim.recommendation.changes[0];
-            assert_eq!(change.key, "spark.dynamicAllocation.executorIdleTimeout");
-            assert_eq!(change.proposed.as_deref(), Some("180s"));
+            assert_eq!(change.key, format!("spark.dynamicAllocation.{key}"));
+            assert_eq!(change.proposed.as_deref(), Some(value));
         }
     }
 }

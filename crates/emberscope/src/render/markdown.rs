@@ -89,6 +89,10 @@ fn verdict(out: &mut String, diagnosis: &Diagnosis) {
             format!(" **Saves {saving}{}.**", if n == 0 { "" } else { " more" })
         });
         let _ = writeln!(out, "{}. {}{saving}{id}", n + 1, escaped(&action.text));
+        let about = diagnosis.findings.iter().find(|finding| action.finding_ids.first() == Some(&finding.id));
+        for change in about.map_or(&[][..], |finding| &finding.recommendation.changes) {
+            let _ = writeln!(out, "   - {}", code(&phrases::change(change)));
+        }
     }
     if let Some(text) = phrases::all_fixes(diagnosis) {
         let _ = writeln!(out, "\n{text}");

@@ -32,7 +32,7 @@ pub static CFG: Detector = Detector {
            `spark.decommission.enabled` with `spark.storage.decommission.shuffleBlocks.enabled` all off.\n* **Bounds**: \
            `spark.dynamicAllocation.minExecutors`, `initialExecutors` and `maxExecutors` out of order, or no upper \
            bound.\n* **Serializer**: `spark.serializer` is Java's where RDD work outside SQL shuffles objects.\n* \
-           **Overhead**: `spark.executor.memoryOverhead` below the floor that Spark takes when it is not set.\n* **Dead \
+           **Overhead**: `spark.executor.memoryOverhead` below the floor that Spark takes when it is not set; anywhere but in containers it does nothing.\n* **Dead \
            settings**: names that this version does not read (any more), and groups of settings whose switch is off, \
            for instance `spark.speculation.quantile` without `spark.speculation`.\n* **Contradictions**: fair pools \
            without `spark.scheduler.mode=FAIR`, `spark.memory.offHeap.enabled` without \
@@ -151,6 +151,21 @@ fn overhead(ctx: &Context<'_>, conf: &Conf<'_>) -> Option<Fault> {
     let overhead = crate::config::parse_bytes(&conf.text(name)?, 1 << 20)?;
     let heap = conf.bytes("spark.executor.memory")?;
     let floor = default_overhead_bytes(ctx, heap);
+    if !conf.has_containers() {
+        return Some(Fault {
+            subject: "spark.executor.memoryOverhead".to_owned(),
+            title: format!("{name} is {}, and a standalone cluster does not look at it", size(overhead)),
+            advice: format!(
+                "Workers of a standalone cluster limit no memory beside the heap. In containers (YARN, Kubernetes) it \
+                 would need at least {} for a heap of {}.",
+                size(floor),
+                size(heap)
+            ),
+            changes: vec![rules::unset(conf, name)],
+            evidence: vec![("overhead_bytes", overhead.into()), ("heap_bytes", heap.into())],
+            validate: "Executors that are started in containers after all refute it.",
+        });
+    }
     if overhead >= floor {
         return None;
     }

@@ -253,7 +253,7 @@ fn kryo(ctx: &Context<'_>, conf: &Conf<'_>) -> Option<Fault> {
     })
 }
 
-fn unset(conf: &Conf<'_>, name: &str) -> Change {
+pub(super) fn unset(conf: &Conf<'_>, name: &str) -> Change {
     Change {
         kind: ChangeKind::Conf,
         key: name.to_owned(),

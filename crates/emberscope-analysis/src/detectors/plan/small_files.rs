@@ -4,12 +4,13 @@ use super::{TAG, bytes_text, count_text, is_immaterial, rounded, scope, threshol
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Worth};
-use crate::plan::SqlView;
 use crate::plan::exchange::Place;
 use crate::plan::scan::{Scan, scans};
 use crate::plan::text::last_part;
 use crate::plan::write::{WriteTarget, writes};
+use crate::plan::{OperatorClass, SqlView};
 use crate::replay::Edit;
+use crate::words;
 
 const KIND: &str = "smallFiles";
 
@@ -39,6 +40,11 @@ const OPEN_STORE_MS: Threshold = threshold(
     "small_files_open_store_ms",
     80.0,
     "Task time that a file costs beside its data at most, in an object store, milliseconds.",
+);
+const MERGED_RATIO: Threshold = threshold(
+    "small_files_merged_ratio",
+    4.0,
+    "Files read by file written from which a query that copies all rows of one scan is what merges them.",
 );
 const SCAN_SHARE: Threshold = threshold(
     "small_files_scan_share",
@@ -78,6 +84,7 @@ pub static SMALL_FILES: Detector = Detector {
         OPEN_LOW_MS,
         OPEN_LOCAL_MS,
         OPEN_STORE_MS,
+        MERGED_RATIO,
         SCAN_SHARE,
         NOTHING_BYTES,
         WRITE_LOW_MS,
@@ -89,7 +96,9 @@ pub static SMALL_FILES: Detector = Detector {
 Numbers come from the operator's own metrics (`number of files read`, `size of files read`, `number of written \
 files`, `written output`), which are right also where the tasks' input bytes are not. Small files do not show as \
 many tasks: Spark packs them, so that 1 500 files may be 47 tasks.",
-    rule: "More than `small_files_min_count` files of less than `small_files_max_mean_bytes` on average.",
+    rule: "More than `small_files_min_count` files of less than `small_files_max_mean_bytes` on average. A query \
+that reads the rows of one scan and writes all of them in the same format into `small_files_merged_ratio` times fewer files is the \
+repair, and its reading is no finding.",
     why: "Every file has a price beside its data: a listing entry in the driver, an open, a footer or header to read \
 and decode, a stream to close, and in object stores a request or two of tens of milliseconds. Compression and column \
 statistics work worse in small files, and every later reader pays again.",
@@ -106,12 +115,31 @@ nothing) and `small_files_open_local_ms` or `small_files_open_store_ms` by file,
 };
 
 fn check(context: &Context<'_>, view: &SqlView<'_>, sink: &mut Sink) {
-    for scan in scans(view).iter().filter(|scan| scan.format.is_stored() && !scan.is_bookkeeping) {
-        check_read(context, view, scan, sink);
+    let targets = writes(view);
+    let scans = scans(view);
+    for scan in scans.iter().filter(|scan| scan.format.is_stored() && !scan.is_bookkeeping) {
+        let is_merged = scans.len() == 1 && targets.iter().any(|target| merges(context, view, scan, target));
+        if !is_merged {
+            check_read(context, view, scan, sink);
+        }
     }
-    for target in writes(view) {
-        check_write(context, view, &target, sink);
+    for target in &targets {
+        check_write(context, view, target, sink);
     }
+}
+
+/// Whether a query only copies the rows of a scan into far fewer files of the same format.
+fn merges(context: &Context<'_>, view: &SqlView<'_>, scan: &Scan, target: &WriteTarget) -> bool {
+    let (Some(read), Some(written)) = (scan.files, target.files) else { return false };
+    let copies = |class: OperatorClass| {
+        use OperatorClass::{Other, Scan, Shuffle, Sort, Write};
+        matches!(class, Scan | Shuffle | Sort | Write | Other)
+    };
+    read as f64 >= context.get(&MERGED_RATIO) * written.max(1) as f64
+        && scan.rows.is_some()
+        && scan.rows == target.rows
+        && target.format.as_deref() == Some(scan.format.name())
+        && view.nodes.iter().all(|node| copies(node.class))
 }
 
 /// Whether so many files of so many bytes are small; then their mean size.
@@ -141,11 +169,12 @@ fn check_read(context: &Context<'_>, view: &SqlView<'_>, scan: &Scan, sink: &mut
     .evidence("listing_ms", scan.metadata_ms.unwrap_or(0))
     .evidence("is_object_store", is_store)
     .advice(format!(
-        "Compact {} into about {target} files of {}; every query that reads it gains.",
+        "Compact {} into about {} of {}; every query that reads it gains.",
         scan.label(),
+        words::count(target as usize, "file"),
         bytes_text(context.get(&TARGET_BYTES) as i64)
     ))
-    .change(Change::data("files", format!("compact to about {target} files")));
+    .change(Change::data("files", format!("compact to about {}", words::count(target as usize, "file"))));
     claim.variant = Some("read");
     claim.nature = Nature::Data;
     claim.subject = scan.relation.clone().unwrap_or_default();
@@ -167,6 +196,7 @@ fn check_write(context: &Context<'_>, view: &SqlView<'_>, target: &WriteTarget, 
     if proposed >= files {
         return;
     }
+    let written = words::count(proposed as usize, "file");
     let name = target.target.as_deref().map_or("the output", last_part).to_owned();
     let mut claim = Claim::new(
         KIND,
@@ -180,11 +210,11 @@ fn check_write(context: &Context<'_>, view: &SqlView<'_>, target: &WriteTarget, 
     .evidence("commit_ms", target.commit_ms.unwrap_or(0))
     .evidence("files_per_partition_ratio", rounded(files as f64 / target.partitions.unwrap_or(1).max(1) as f64))
     .advice(if target.partitions.unwrap_or(0) > 1 {
-        format!("Repartition by the table's partition columns before the write, so that each partition gets one file instead of one from every task: about {proposed} files.")
+        format!("Repartition by the table's partition columns before the write, so that each partition gets one file instead of one from every task: about {written}.")
     } else {
-        format!("Write about {proposed} files: coalesce or rebalance before the write.")
+        format!("Write about {written}: coalesce or rebalance before the write.")
     })
-    .change(Change::code("files", format!("about {proposed} files: REBALANCE hint, repartition or coalesce before the write")));
+    .change(Change::code("files", format!("about {written}: REBALANCE hint, repartition or coalesce before the write")));
     claim.variant = Some("write");
     claim.nature = Nature::Code;
     claim.subject = name;

@@ -306,9 +306,11 @@ fn advice(case: &Case<'_>, small: &str) -> String {
     let why = match case.cause {
         Cause::SwitchedOff => "Automatic broadcast joins are switched off here",
         Cause::AboveThreshold => "Its measured size is above the threshold for automatic broadcasts",
-        Cause::Estimate => "It is below the threshold, but the planner estimated more",
+        Cause::Estimate => {
+            "It is below the threshold, but the planner estimated more, or a hint asked for this join"
+        }
         Cause::KeptByAdaptive => {
-            "It is below the threshold; adaptive execution kept the join, which it does when most shuffle partitions are empty"
+            "It is below the threshold; adaptive execution kept the join, which it does when most shuffle partitions are empty or a hint asked for it"
         }
         Cause::Late => "Adaptive execution found its size only after the shuffle",
     };
