@@ -8,6 +8,7 @@ mod jfr;
 mod logs;
 mod ours;
 mod report;
+mod serve;
 mod server;
 mod sql;
 mod tables;
@@ -69,6 +70,8 @@ enum Part {
     Tables,
     /// What `diagnose` costs beside `summary`, on the plain log and on that of large plans
     Diagnose,
+    /// The server beside the History Server: first answer about the plain log, opening it again, 10,000 logs, 20 clients
+    Serve,
     /// SQL over 10 million task rows by Emberscope, Spark and DuckDB; only when asked for, since it builds the
     /// query engine
     Sql,
@@ -98,14 +101,17 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let maker = logs::Maker::new(&cache, args.spark_seconds)?;
     let mut chosen: Vec<Log> = Vec::new();
     let mut of_tables = None;
+    let mut of_serve = None;
     let mut of_diagnose = Vec::new();
     if wants(Part::Plain)
         || wants(Part::Zstd)
         || wants(Part::Server)
         || wants(Part::Tables)
         || wants(Part::Diagnose)
+        || wants(Part::Serve)
     {
         let [plain, zstd] = maker.tasks()?;
+        of_serve = wants(Part::Serve).then(|| plain.clone());
         of_tables = wants(Part::Tables).then(|| plain.clone());
         of_diagnose.extend(wants(Part::Diagnose).then(|| plain.clone()));
         chosen.extend((wants(Part::Plain) || only_server).then_some(plain));
@@ -141,6 +147,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if let (Some(log), Some(program)) = (&of_tables, &program) {
         log.warm()?;
         tables::run(log, program, &spark, args.runs)?;
+    }
+    if let Some(log) = &of_serve {
+        log.warm()?;
+        serve::run(log, &spark, args.runs)?;
     }
     for (log, program) in of_diagnose.iter().zip(program.iter().cycle()) {
         log.print();

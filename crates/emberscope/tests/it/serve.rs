@@ -7,13 +7,13 @@ use std::net::TcpStream;
 use std::process::{Child, Stdio};
 
 /// A server that is stopped when the test is over.
-struct Server {
+pub(crate) struct Server {
     child: Child,
     told: Vec<String>,
 }
 
 impl Server {
-    fn start(dir: &Dir, args: &[&str]) -> Server {
+    pub(crate) fn start(dir: &Dir, args: &[&str]) -> Server {
         let mut command = dir.command(&[&["serve", "--no-browser", "--port", "0"], args].concat());
         command.env("EMBERSCOPE_TOKEN", "of-the-test").stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -33,7 +33,7 @@ impl Server {
         self.told[0].rsplit("http://").next().unwrap()
     }
 
-    fn get(&self, path: &str) -> String {
+    pub(crate) fn get(&self, path: &str) -> String {
         let mut stream = TcpStream::connect(self.address()).unwrap();
         write!(
             stream,

@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// The program that answers; without it a test says so and ends.
-fn program() -> Option<PathBuf> {
+pub(crate) fn program() -> Option<PathBuf> {
     let named = std::env::var_os("EMBERSCOPE_SQL").map(PathBuf::from);
     let beside = Path::new(env!("CARGO_BIN_EXE_emberscope")).with_file_name("emberscope-sql");
     let found = named.into_iter().chain([beside]).find(|path| path.is_file());
@@ -41,7 +41,7 @@ fn ask(dir: &Dir, args: &[&str]) -> Output {
     command(dir, &[&["sql"], args].concat()).output().unwrap()
 }
 
-fn rows(dir: &Dir, args: &[&str]) -> Vec<Value> {
+pub(crate) fn rows(dir: &Dir, args: &[&str]) -> Vec<Value> {
     let output = ask(dir, &[args, &["--format", "ndjson"]].concat());
     assert!(output.status.success(), "{args:?} {}", show(&output));
     String::from_utf8(output.stdout)
