@@ -3,7 +3,7 @@ import { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from
 import { resolve } from "node:path";
 import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { close, context, settled, visit, watched, WIDE } from "./browser";
+import { ask, close, context, open, settled, visit, watched, WIDE } from "./browser";
 import { runs } from "./views";
 
 const DIST = resolve(import.meta.dirname, "../dist");
@@ -47,6 +47,31 @@ describe("what is shared", () => {
     await visit(page, `#/run/${run}/stages?from=0&to=1`);
     expect(await page.locator(".chosen").textContent()).toContain("Only 0 ms to 1 ms");
     expect(await page.locator("tbody tr").count()).toBe(0);
+  });
+
+  it("lets in who types the token, and shows what was sent", async () => {
+    const stranger = await (await open()).newContext({ viewport: { width: 390, height: 844 } });
+    const theirs = await stranger.newPage();
+    const sent = `/#/run/${run}/stages?q=collect`;
+    await theirs.goto(inject("base") + sent);
+    await theirs.fill("#token", "a guess");
+    await theirs.click("button");
+    await theirs.waitForSelector("text=That is not the token");
+    await theirs.fill("#token", inject("token"));
+    await theirs.click("button");
+    await theirs.waitForSelector("nav a", { state: "attached" });
+    expect(theirs.url()).toBe(inject("base") + sent);
+    await stranger.close();
+  });
+
+  it("counts in the margin what the run's summary counts", async () => {
+    const { totals } = await ask<{ totals: { jobs: number; stage_attempts: number; sql_executions: number } }>(`/runs/${run}/summary`);
+    await visit(page, `#/run/${run}/stages`);
+    for (const [view, count] of [["Jobs", totals.jobs], ["Stages", totals.stage_attempts], ["SQL", totals.sql_executions]] as const) {
+      const link = page.locator("nav a").filter({ hasText: new RegExp(`^\\s*${view}`) });
+      expect((await link.textContent())?.replace(/\D/g, ""), view).toBe(String(count));
+    }
+    expect(await page.locator("tbody tr").count()).toBe(totals.stage_attempts);
   });
 
   it("keeps the span of time from view to view", async () => {

@@ -1,7 +1,7 @@
 //! Addresses, and what holds for all of them.
 
 use crate::app::App;
-use crate::security::{PLAIN_POLICY, Refusal as Refused};
+use crate::security::{ENTRANCE, PLAIN_POLICY, Refusal as Refused};
 use crate::spark_rest::v1::{self, Ask, Reply};
 use crate::spark_rest::{Params, Refusal};
 use crate::{api, metrics, page, stream};
@@ -28,7 +28,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/", get(page::root))
         .route("/list", get(page::runs))
         .route("/runs/{id}", get(page::run))
-        .route("/enter", get(page::enter))
+        .route(ENTRANCE, get(page::enter).post(page::enter_by_token))
         .route("/assets/{name}", get(page::asset))
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/metrics", get(measured))
@@ -122,7 +122,7 @@ async fn guarded(State(app): Shared, request: Request, next: Next) -> Response {
         .and_then(|()| app.guard.check_token(&path, request.headers()));
     let mut response = match checked {
         Err(refusal) => turned_away(refusal, &path),
-        Ok(()) if !matches!(*request.method(), Method::GET | Method::HEAD) => {
+        Ok(()) if !matches!(*request.method(), Method::GET | Method::HEAD) && path != ENTRANCE => {
             (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "GET, HEAD")]).into_response()
         }
         Ok(()) => next.run(request).await,
@@ -158,14 +158,15 @@ fn turned_away(refusal: Refused, path: &str) -> Response {
         ),
         Refused::Token => (
             StatusCode::UNAUTHORIZED,
-            "Open the address that `emberscope serve` printed. It is good for one visit; start the server again for another.",
+            "Open the address that the server printed when it started, which is good for one visit. Or enter the token \
+             that it printed for tools.",
         ),
     };
     let mut response = match is_api || refusal != Refused::Token {
         true => {
             (status, [(header::CONTENT_TYPE, "text/plain")], Body::from(format!("{words}\n"))).into_response()
         }
-        false => page::message(status, "Who are you?", words),
+        false => page::entrance(status, "Who are you?", words),
     };
     if refusal == Refused::Token {
         response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

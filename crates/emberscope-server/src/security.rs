@@ -10,6 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) const PLAIN_POLICY: &str =
     "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
+/// What anybody may ask for: whether the server lives, the way in, and what the page before it needs.
+const FREE: [&str; 4] = ["/healthz", ENTRANCE, "/assets/page.css", "/assets/token.js"];
+
+/// Where browsers are let in; the one place that takes what is posted.
+pub(crate) const ENTRANCE: &str = "/enter";
+
 /// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
@@ -71,7 +77,16 @@ impl Guard {
     /// Takes an invitation back: the cookie to set, the first time that the right one comes.
     pub(crate) fn accept(&self, invitation: &str) -> Option<String> {
         let is_right = same(invitation, &self.invitation) && self.is_invited.swap(false, Ordering::SeqCst);
-        is_right.then(|| format!("{}={}; HttpOnly; SameSite=Strict; Path=/", self.cookie_name, self.cookie))
+        is_right.then(|| self.set_cookie())
+    }
+
+    /// The cookie to set for who knows the token.
+    pub(crate) fn admit(&self, token: &str) -> Option<String> {
+        same(token.trim(), &self.token).then(|| self.set_cookie())
+    }
+
+    fn set_cookie(&self) -> String {
+        format!("{}={}; HttpOnly; SameSite=Strict; Path=/", self.cookie_name, self.cookie)
     }
 
     /// Checks where a request was sent and which page sent it.
@@ -91,8 +106,8 @@ impl Guard {
 
     /// Checks the token. `path` is what is asked for.
     pub(crate) fn check_token(&self, path: &str, headers: &HeaderMap) -> Result<(), Refusal> {
-        let is_free = matches!(path, "/healthz" | "/enter")
-            || (self.is_open && (path == "/api/v1" || path.starts_with("/api/v1/")));
+        let is_free =
+            FREE.contains(&path) || (self.is_open && (path == "/api/v1" || path.starts_with("/api/v1/")));
         if is_free || self.has_token(headers) || self.has_cookie(headers) {
             Ok(())
         } else {
@@ -192,6 +207,8 @@ mod tests {
         assert_eq!(check("/", &[(header::AUTHORIZATION, "Bearer secret")]), Ok(()));
         assert_eq!(check("/", &[(header::AUTHORIZATION, "Bearer secre")]), Err(Refusal::Token));
         assert_eq!(guard.accept("wrong"), None);
+        assert_eq!(guard.admit("secre"), None);
+        assert!(guard.admit(" secret\n").is_some());
         let cookie = guard.accept(guard.invitation()).unwrap();
         assert_eq!(guard.accept(guard.invitation()), None);
         assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"));

@@ -1,6 +1,6 @@
 //! The document around what a page shows.
 
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use emberscope_html::escape;
 
@@ -21,6 +21,24 @@ pub(super) fn document(status: StatusCode, title: &str, head: &str, body: &str) 
     let headers =
         [(header::CONTENT_TYPE, "text/html; charset=utf-8"), (header::CONTENT_SECURITY_POLICY, POLICY)];
     (status, headers, html).into_response()
+}
+
+/// A page with a few words, and a field for the token.
+pub(crate) fn entrance(status: StatusCode, title: &str, words: &str) -> Response {
+    let body = format!(
+        "<div class=\"top\"><i class=\"dot\"></i><span>Emberscope</span></div>\n\
+         <h1 class=\"said\">{}</h1>\n<p class=\"sub\">{}</p>\n\
+         <form class=\"find token\" method=\"post\" action=\"/enter\">\
+         <label for=\"token\">Token</label>\
+         <input id=\"token\" name=\"token\" type=\"password\" autocomplete=\"current-password\" required autofocus>\
+         <button type=\"submit\">Enter</button></form>\n",
+        escape::text(title),
+        escape::text(words),
+    );
+    let mut response = document(status, title, "<script src=\"/assets/token.js\" defer></script>\n", &body);
+    // Under `no-referrer` browsers say of a form that it comes from nowhere, and it would be refused.
+    response.headers_mut().insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    response
 }
 
 /// A page with a few words.

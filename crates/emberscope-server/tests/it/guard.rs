@@ -28,6 +28,11 @@ fn nobody_is_let_in_without_a_token() {
         assert!(!answer.header(header::CONTENT_SECURITY_POLICY).is_empty());
     }
     assert_eq!(send(&closed, request("GET", "/healthz", &[HOST])).text(), "ok\n");
+    let asked = send(&closed, request("GET", "/", &[HOST]));
+    assert!(asked.text().contains("<form") && asked.text().contains("/assets/token.js"), "{}", asked.text());
+    for needed in ["/assets/token.js", "/assets/page.css"] {
+        assert_eq!(send(&closed, request("GET", needed, &[HOST])).status, StatusCode::OK);
+    }
     assert_eq!(get(&closed, "/api/v1/version").text(), "{\"spark\":\"4.3.0\"}");
     let foreign = send(&closed, request("GET", "/healthz", &[(header::HOST, "evil.example")]));
     assert_eq!(foreign.status, StatusCode::MISDIRECTED_REQUEST);
@@ -36,6 +41,31 @@ fn nobody_is_let_in_without_a_token() {
     assert_eq!(send(&closed, request("POST", "/", &own)).status, StatusCode::METHOD_NOT_ALLOWED);
     let other = [HOST, (header::AUTHORIZATION, bearer.as_str()), (header::ORIGIN, "http://evil.example")];
     assert_eq!(send(&closed, request("POST", "/", &other)).status, StatusCode::FORBIDDEN);
+}
+
+#[test]
+fn who_types_the_token_is_let_in() {
+    let closed = server(&[&fixtures().join("logs/rdd-4.3.0")]);
+    let post = |token: &str, origin: &str| {
+        let form = header::CONTENT_TYPE;
+        let headers = [HOST, (header::ORIGIN, origin), (form, "application/x-www-form-urlencoded")];
+        let mut request = request("POST", "/enter", &headers);
+        *request.body_mut() = Body::from(format!("token={token}"));
+        send(&closed, request)
+    };
+    let own = "http://127.0.0.1:18480";
+    let wrong = post("guess", own);
+    assert_eq!(wrong.status, StatusCode::UNAUTHORIZED);
+    assert!(wrong.text().contains("That is not the token") && wrong.header(header::SET_COOKIE).is_empty());
+    assert_eq!(post(TOKEN, "http://evil.example").status, StatusCode::FORBIDDEN);
+    let right = post(TOKEN, own);
+    // Without a fragment, so that the browser keeps that of the view that was asked for.
+    assert_eq!((right.status, right.header(header::LOCATION)), (StatusCode::SEE_OTHER, "/"));
+    let cookie = right.header(header::SET_COOKIE);
+    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
+    let pair = cookie.split(';').next().unwrap();
+    let entered = send(&closed, request("GET", "/api/v1/version", &[HOST, (header::COOKIE, pair)]));
+    assert_eq!(entered.status, StatusCode::OK);
 }
 
 #[test]
