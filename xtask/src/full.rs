@@ -16,9 +16,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     type Step<'a> = (&'a str, Box<dyn Fn() -> Result<()> + 'a>);
-    let steps: [Step<'_>; 5] = [
+    let steps: [Step<'_>; 6] = [
         ("fixtures", Box::new(fixtures::check)),
         ("referee", Box::new(|| referee::run(&referee::Args::default()))),
+        ("mcp tools", Box::new(referee::run_mcp_tools)),
         ("page", Box::new(|| ui::run(&ui::Args::tested()))),
         ("fuzz", Box::new(|| fuzz::run(&fuzz::Args::of_seconds(args.fuzz_seconds)))),
         ("bench", Box::new(|| bench::run(&bench::Args::of_runs(args.bench_runs)?))),

@@ -34,7 +34,7 @@ enum Command {
     Referee(referee::Args),
     /// Build the page that the server embeds, from `ui/`
     Ui(ui::Args),
-    /// Run everything that CI does not: fixtures, referee, page, fuzz, bench
+    /// Run everything that CI does not: fixtures, referee, MCP tools, page, fuzz, bench
     Full(full::Args),
 }
 

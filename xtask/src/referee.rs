@@ -2,12 +2,28 @@
 
 use crate::run::{run as run_command, script};
 use anyhow::Result;
+use std::process::Command;
 
 #[derive(Default, clap::Args)]
 pub(crate) struct Args {
     /// A fixture, or the start of its name; all when left out
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
+}
+
+/// All tools of the History Server's MCP server, asked of Emberscope and of the History Server.
+pub(crate) fn run_mcp_tools() -> Result<()> {
+    let root = crate::run::root();
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    run_command(cargo.current_dir(&root).args([
+        "build",
+        "--release",
+        "--locked",
+        "--package",
+        "emberscope",
+    ]))?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into);
+    run_command(script("referee/mcp_tools.py").env("EMBERSCOPE", target.join("release/emberscope")))
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
