@@ -9,6 +9,7 @@ mod diagnose;
 mod doctor;
 mod export;
 mod flame;
+mod follow;
 mod inputs;
 mod output;
 mod report;
