@@ -47,7 +47,7 @@ pub(crate) fn run(options: &FollowOptions) -> anyhow::Result<Exit> {
     let parse = ParseOptions { keep_plan_text: options.tables.is_some(), ..ParseOptions::default() };
     let mut watcher = Watcher::new(options, asked_to_end);
     let builder = follow(&followed, options.scan, parse, TICK, |builder| watcher.turn(builder, &followed));
-    watcher.end(builder.finish())
+    watcher.end(&builder.finish())
 }
 
 /// Tells whether the process was asked to end. Of a second such signal it dies.
@@ -231,22 +231,22 @@ impl<'o> Watcher<'o> {
     }
 
     /// The run has ended.
-    fn end(mut self, run: Run) -> anyhow::Result<Exit> {
+    fn end(mut self, run: &Run) -> anyhow::Result<Exit> {
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
         if run.trust.events == 0 {
-            messages::error(&format!("{}: {}", run.source, without_events(&run)), None);
+            messages::error(&format!("{}: {}", run.source, without_events(run)), None);
             return Ok(Exit::NoInput);
         }
         if self.options.tables.is_some() && self.reports.is_none() {
-            self.open(&run)?;
+            self.open(run)?;
         }
-        self.tell_findings(&run, true)?;
+        self.tell_findings(run, true)?;
         let Some(reports) = self.reports.take() else { return Ok(Exit::Done) };
-        let written = reports.finish(&run, self.options.scan.threads)?;
+        let written = reports.finish(run, self.options.scan.threads)?;
         let mut output = Output::open(None)?;
-        let text = render::report::text(&run, self.dir.as_deref(), &written, output.look(), true);
+        let text = render::report::text(run, self.dir.as_deref(), &written, output.look(), true);
         match &self.dir {
             _ if self.options.quiet => {}
             // Standard output has the rows.
