@@ -18,11 +18,14 @@ def query(label, rows):
     spark.range(0, rows, 1, 4).groupBy((F.col("id") % 7).alias("k")).agg(F.sum("id").alias("s")).orderBy("k").collect()
 
 
-def spin(index, rows):
-    end = time.time() + float(sys.argv[2])
-    while time.time() < end:
-        sum(range(1000))
-    return [sum(rows)]
+def spinning(seconds):
+    def spin(rows):
+        end = time.time() + seconds
+        while time.time() < end:
+            sum(range(1000))
+        return [sum(rows)]
+
+    return spin
 
 
 if mode == "short-tasks":
@@ -36,7 +39,7 @@ else:
     query("first query", 100_000)
     if mode == "busy":
         sc.setJobDescription("busy")
-        sc.parallelize(range(8), 8).mapPartitionsWithIndex(spin).collect()
+        sc.parallelize(range(8), 8).mapPartitions(spinning(float(sys.argv[2]))).collect()
         spark.range(0, 40_000_000, 1, 4).selectExpr("sum(id * id % 7)").collect()
     sc.setJobGroup("group", "an rdd")
     sc.parallelize(range(1000), 4).map(lambda x: (x % 5, x)).reduceByKey(lambda a, b: a + b).collect()

@@ -99,7 +99,10 @@ final class JfrFile {
         JfrBytes methodPool = new JfrBytes().number(METHOD).number(methods.size());
         methods.forEach((method, key) -> {
             int name = key(symbols, method.get(1));
-            methodPool.number(key).number(key(classes, method.get(0))).number(name).number(0).number(0).raw(0);
+            // Java does not tell it, and other readers insist.
+            int descriptor = key(symbols, "()V");
+            methodPool.number(key).number(key(classes, method.get(0))).number(name).number(descriptor);
+            methodPool.number(0).raw(0);
         });
         JfrBytes classPool = new JfrBytes().number(CLASS).number(classes.size());
         classes.forEach((name, key) -> classPool.number(key).number(key(symbols, name.replace('.', '/'))));
@@ -136,13 +139,15 @@ final class JfrFile {
             .add(reference("type", CLASS)).add(reference("name", SYMBOL)).add(reference("descriptor", SYMBOL))
             .add(field("modifiers", INT)).add(field("hidden", BOOLEAN)));
         types.add(type("java.lang.Class", CLASS).add(reference("name", SYMBOL)));
-        types.add(type("jdk.types.Symbol", SYMBOL).add(field("string", STRING)));
-        types.add(type("jdk.types.ThreadState", STATE).add(field("name", STRING)));
-        types.add(type("jdk.types.FrameType", FRAME_TYPE).add(field("description", STRING)));
+        // What has one field stands for it, as other readers want it.
+        types.add(type("jdk.types.Symbol", SYMBOL).with("simpleType", "true").add(field("string", STRING)));
+        types.add(type("jdk.types.ThreadState", STATE).with("simpleType", "true").add(field("name", STRING)));
+        types.add(type("jdk.types.FrameType", FRAME_TYPE).with("simpleType", "true").add(field("description", STRING)));
         types.add(type("io.emberscope.WallClockSample", SAMPLE).with("superType", "jdk.jfr.Event")
             .add(field("startTime", LONG)).add(reference("sampledThread", THREAD))
             .add(reference("stackTrace", STACK_TRACE)).add(reference("state", STATE)).add(field("samples", INT)));
-        Element root = new Element("root").add(types);
+        Element region = new Element("region").with("locale", "en_US").with("gmtOffset", "0");
+        Element root = new Element("root").add(types).add(region);
         Map<String, Integer> strings = new LinkedHashMap<>();
         JfrBytes tree = new JfrBytes();
         root.write(tree, strings);
