@@ -77,6 +77,8 @@ pub struct RunBuilder {
     failures: FailuresBuilder,
     task_errors: BTreeMap<u64, Arc<str>>,
     task_threads: Vec<TaskThread>,
+    /// Events that the stream's writer had no room for, by name.
+    dropped_events: BTreeMap<String, u64>,
     strings: StringTable,
     blobs: BlobStore,
     content_hash: Option<u64>,
@@ -333,6 +335,12 @@ impl RunBuilder {
             Event::StreamIdle(_) => {}
             Event::Connect(event) => self.connect.push(event),
             Event::TaskThread(event) => self.task_threads.push(event),
+            Event::Dropped(event) => {
+                for (name, times) in event.dropped {
+                    let known = self.dropped_events.entry(redact::text(&name).into_owned()).or_default();
+                    *known = known.saturating_add(times);
+                }
+            }
             Event::TaskFailure { task_id, stage_id, stage_attempt, reason, .. } => {
                 self.failures.add(task_id, stage_id, stage_attempt, &reason);
                 self.task_error(task_id, &reason);

@@ -16,6 +16,7 @@ import scala.Tuple2;
 
 /** Events as the lines of an event log: Spark's own JSON, with secrets masked as Spark masks them there. */
 final class EventJson {
+    /** Where Spark does not say. */
     private static final String DEFAULT_SECRETS = "(?i)secret|password|token|access[.]?key";
 
     private final Method toJson;
@@ -26,7 +27,7 @@ final class EventJson {
 
     EventJson(SparkConf conf) throws ReflectiveOperationException {
         this.conf = conf;
-        this.secrets = Pattern.compile(conf.get("spark.redaction.regex", DEFAULT_SECRETS));
+        this.secrets = secrets(conf);
         Class<?> protocol = Class.forName("org.apache.spark.util.JsonProtocol");
         Method method;
         Object options = null;
@@ -39,6 +40,19 @@ final class EventJson {
         }
         this.toJson = method;
         this.options = options;
+    }
+
+    /** What Spark takes for a secret: as configured, or the default of its version. */
+    private static Pattern secrets(SparkConf conf) {
+        try {
+            Object config = Class.forName("org.apache.spark.internal.config.package$").getField("MODULE$").get(null);
+            Object entry = config.getClass().getMethod("SECRET_REDACTION_PATTERN").invoke(config);
+            Class<?> type = Class.forName("org.apache.spark.internal.config.ConfigEntry");
+            Object regex = SparkConf.class.getMethod("get", type).invoke(conf, entry);
+            return (Pattern) regex.getClass().getMethod("pattern").invoke(regex);
+        } catch (ReflectiveOperationException otherwise) {
+            return Pattern.compile(conf.get("spark.redaction.regex", DEFAULT_SECRETS));
+        }
     }
 
     /** The line, with its end. */

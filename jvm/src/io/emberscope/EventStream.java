@@ -174,7 +174,7 @@ final class EventStream {
         if (dropped == null) {
             return;
         }
-        StringBuilder text = new StringBuilder("{\"Event\":\"io.emberscope.Gap\",\"Dropped\":{");
+        StringBuilder text = new StringBuilder("{\"Event\":\"io.emberscope.DroppedEvents\",\"Dropped\":{");
         String comma = "";
         for (Map.Entry<String, Long> one : dropped.entrySet()) {
             text.append(comma).append('"').append(one.getKey()).append("\":").append(one.getValue());
