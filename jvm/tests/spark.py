@@ -141,7 +141,8 @@ def reports(directory):
     files = {}
     for path in Path(directory).rglob("*-reports-*.json"):
         if not path.name.startswith("."):
-            files[path.name] = re.sub(r'^\{"source":"[^"]*"', '{"source":""', path.read_text())
+            text = re.sub(r'^\{"source":"[^"]*"', '{"source":""', path.read_text())
+            files[path.name] = re.sub(r'\\"path\\":\\"[^"\\]*', r'\\"path\\":\\"', text)
     return files
 
 
