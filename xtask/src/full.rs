@@ -1,6 +1,6 @@
 //! `cargo xtask full`: everything that CI does not run, one after the other, with a summary.
 
-use crate::{bench, fixtures, fuzz, referee, ui};
+use crate::{bench, companion, fixtures, fuzz, referee, ui};
 use anyhow::{Result, bail};
 use std::time::Instant;
 
@@ -16,11 +16,12 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     type Step<'a> = (&'a str, Box<dyn Fn() -> Result<()> + 'a>);
-    let steps: [Step<'_>; 6] = [
+    let steps: [Step<'_>; 7] = [
         ("fixtures", Box::new(fixtures::check)),
         ("referee", Box::new(|| referee::run(&referee::Args::default()))),
         ("mcp tools", Box::new(referee::run_mcp_tools)),
         ("page", Box::new(|| ui::run(&ui::Args::tested()))),
+        ("companion", Box::new(|| companion::run(&companion::Args::of_all()))),
         ("fuzz", Box::new(|| fuzz::run(&fuzz::Args::of_seconds(args.fuzz_seconds)))),
         ("bench", Box::new(|| bench::run(&bench::Args::of_runs(args.bench_runs)?))),
     ];

@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod bench;
+mod companion;
 mod fixtures;
 mod full;
 mod fuzz;
@@ -26,6 +27,8 @@ struct Args {
 enum Command {
     /// Measure Emberscope and Spark's History Server on logs of about 1 GB
     Bench(bench::Args),
+    /// Build what Spark loads, and run it on real Spark
+    Companion(companion::Args),
     /// Run the fuzz targets, and keep small corpora of what they found
     Fuzz(fuzz::Args),
     /// Make the fixtures again with real Spark
@@ -34,13 +37,14 @@ enum Command {
     Referee(referee::Args),
     /// Build the page that the server embeds, from `ui/`
     Ui(ui::Args),
-    /// Run everything that CI does not: fixtures, referee, MCP tools, page, fuzz, bench
+    /// Run everything that CI does not: fixtures, referee, MCP tools, page, companion, fuzz, bench
     Full(full::Args),
 }
 
 fn main() -> anyhow::Result<()> {
     match Args::parse().command {
         Command::Bench(args) => bench::run(&args),
+        Command::Companion(args) => companion::run(&args),
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Fixtures(args) => fixtures::run(&args),
         Command::Referee(args) => referee::run(&args),

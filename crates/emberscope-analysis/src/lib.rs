@@ -15,6 +15,7 @@ pub mod diagnosis;
 pub mod failure_fix;
 pub mod finding;
 mod identity;
+pub mod live;
 pub mod losses;
 pub mod materiality;
 mod merge;

@@ -11,7 +11,7 @@ pub(crate) enum EventKind {
     CpuTime,
     /// `jdk.NativeMethodSample`.
     NativeMethod,
-    /// `profiler.WallClockSample`: one sample or a batch of them.
+    /// `profiler.WallClockSample`, and that of our own sampler: one sample or a batch of them.
     WallClock,
     /// `jdk.ObjectAllocationInNewTLAB`.
     AllocationInTlab,
@@ -58,7 +58,7 @@ impl EventKind {
             "jdk.ExecutionSample" => EventKind::Execution,
             "jdk.CPUTimeSample" => EventKind::CpuTime,
             "jdk.NativeMethodSample" => EventKind::NativeMethod,
-            "profiler.WallClockSample" => EventKind::WallClock,
+            "profiler.WallClockSample" | "io.emberscope.WallClockSample" => EventKind::WallClock,
             "jdk.ObjectAllocationInNewTLAB" => EventKind::AllocationInTlab,
             "jdk.ObjectAllocationOutsideTLAB" => EventKind::AllocationOutsideTlab,
             "jdk.ObjectAllocationSample" => EventKind::AllocationSample,

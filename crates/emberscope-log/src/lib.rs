@@ -12,6 +12,7 @@ pub mod columns;
 pub mod cursor;
 mod elide;
 pub mod event;
+pub mod follow;
 pub mod input;
 pub mod layout;
 pub mod scan;

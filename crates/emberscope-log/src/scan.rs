@@ -44,7 +44,7 @@ pub fn scan<T: Send>(
     parse: impl Fn(&Block) -> T + Sync,
     merge: impl FnMut(T) + Send,
 ) {
-    let reader = Mutex::new(Reader::new(members, options));
+    let reader = Mutex::new(Reader::new(|number| members.get(number).cloned(), options));
     let merger = Merger {
         state: Mutex::new(MergeState {
             next: 0,
@@ -155,9 +155,12 @@ impl<T, M> Drop for StopOnPanic<'_, T, M> {
 }
 
 /// Cuts the decoded bytes of the members into blocks of whole lines.
-struct Reader<'a> {
-    members: &'a [Member],
+pub(crate) struct Reader<M> {
+    /// The member of a number, from 0; `None` behind the last one.
+    members: M,
     options: ScanOptions,
+    /// Whether a block ends as soon as it has a line: more may not come for a while.
+    is_eager: bool,
     next_member: usize,
     current: Option<Decoder>,
     /// Bytes after the last line end of the block before.
@@ -167,11 +170,12 @@ struct Reader<'a> {
     content: XxHash3_64,
 }
 
-impl<'a> Reader<'a> {
-    fn new(members: &'a [Member], options: ScanOptions) -> Self {
+impl<M: FnMut(usize) -> Option<Member>> Reader<M> {
+    pub(crate) fn new(members: M, options: ScanOptions) -> Self {
         Reader {
             members,
             options,
+            is_eager: false,
             next_member: 0,
             current: None,
             carry: Vec::new(),
@@ -181,15 +185,21 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// A reader that hands on what came, however little it is.
+    pub(crate) fn eager(members: M, options: ScanOptions) -> Self {
+        Reader { is_eager: true, ..Reader::new(members, options) }
+    }
+
     fn read_bytes(&self) -> u64 {
         self.finished_bytes + self.current.as_ref().map_or(0, Decoder::raw_bytes)
     }
 
-    fn next_block(&mut self, buffer: Vec<u8>) -> Option<Block> {
+    /// The next block, made in `buffer`; `None` at the end.
+    pub(crate) fn next_block(&mut self, buffer: Vec<u8>) -> Option<Block> {
         let decoder = match self.current.take() {
             Some(decoder) => decoder,
             None => {
-                let member = self.members.get(self.next_member)?;
+                let member = (self.members)(self.next_member)?;
                 self.next_member += 1;
                 match member.open() {
                     Ok(decoder) => decoder,
@@ -253,7 +263,16 @@ impl<'a> Reader<'a> {
                 0 => return self.last_block(&decoder, buffer, len, 0),
                 n => {
                     self.content.write(&buffer[len..len + n]);
+                    let before = len;
                     len += n;
+                    if self.is_eager
+                        && let Some(newline) = memchr::memrchr(b'\n', &buffer[before..len])
+                    {
+                        let end = before + newline + 1;
+                        self.carry.extend_from_slice(&buffer[end..len]);
+                        self.current = Some(decoder);
+                        return self.block(buffer, end, 0);
+                    }
                 }
             }
         }

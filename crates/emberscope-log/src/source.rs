@@ -192,7 +192,7 @@ pub enum SourceError {
 }
 
 impl SourceError {
-    fn from_io(path: &str, error: io::Error) -> SourceError {
+    pub(crate) fn from_io(path: &str, error: io::Error) -> SourceError {
         let is_missing = error.kind() == io::ErrorKind::NotFound;
         if is_missing && path.is_empty() {
             return SourceError::NoPath;

@@ -13,6 +13,7 @@ pub mod distribution;
 pub mod doctor;
 pub mod engine;
 pub mod failures;
+pub mod follow;
 pub mod intervals;
 pub mod load;
 pub mod occupancy;

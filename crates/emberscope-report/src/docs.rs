@@ -179,6 +179,7 @@ runs also join on `applicationId` and `applicationAttempt`.
 
 - [Data model](docs/data_model.md): every table and column with type, unit and origin
 - [Schema](docs/schema/emberscope-schema.json): the same for programs
+- [Recording](docs/recording.md): live reports, task threads and profiles by what Spark loads, PerfGazer set-up
 - [Architecture](docs/architecture.md): how the program is built
 
 ## Tables

@@ -11,6 +11,7 @@ pub mod docs;
 mod error;
 mod file;
 mod json;
+pub mod live;
 pub mod schema;
 pub mod sink;
 pub mod snippets;

@@ -6,11 +6,13 @@ use crate::json::JsonRows;
 use crate::schema::Report;
 use crate::tables::Unit;
 use emberscope_model::run::Run;
+use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use twox_hash::XxHash3_128;
 
 /// What was written of one table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -91,21 +93,32 @@ struct LogState<W> {
     rows: BTreeMap<Report, JsonRows>,
     written: BTreeMap<Report, Written>,
     line: Vec<u8>,
+    /// Hashes of the lines so far, where none is to be written twice; a million takes some 30 MB.
+    known: Option<FxHashSet<u128>>,
 }
 
 impl<W: Write> LogSink<W> {
     /// A sink for these tables.
     pub fn new(out: W, reports: &[Report]) -> Self {
+        LogSink::with(out, reports, None)
+    }
+
+    /// A sink that leaves rows out which it had before, as they are.
+    pub fn of_news(out: W, reports: &[Report]) -> Self {
+        LogSink::with(out, reports, Some(FxHashSet::default()))
+    }
+
+    fn with(out: W, reports: &[Report], known: Option<FxHashSet<u128>>) -> Self {
         let rows = reports.iter().map(|report| (*report, JsonRows::new(*report))).collect();
         let written = reports.iter().map(|report| (*report, Written::default())).collect();
-        LogSink { state: Mutex::new(LogState { out, rows, written, line: Vec::new() }) }
+        LogSink { state: Mutex::new(LogState { out, rows, written, line: Vec::new(), known }) }
     }
 }
 
 impl<W: Write + Send> Sink for LogSink<W> {
     fn write(&self, batch: &Batch<'_>) -> Result<(), ReportError> {
         let mut state = lock(&self.state);
-        let LogState { out, rows, written, line } = &mut *state;
+        let LogState { out, rows, written, line, known } = &mut *state;
         let rows = rows.entry(batch.report).or_insert_with(|| JsonRows::new(batch.report));
         let written = written.entry(batch.report).or_default();
         for row in 0..batch.rows {
@@ -113,11 +126,15 @@ impl<W: Write + Send> Sink for LogSink<W> {
             line.extend_from_slice(format!("{{\"kind\":\"{}\",\"report\":", batch.report.name()).as_bytes());
             rows.write(batch, row, line);
             line.extend_from_slice(b"}\n");
+            if known.as_mut().is_some_and(|known| !known.insert(XxHash3_128::oneshot(line))) {
+                continue;
+            }
             out.write_all(line).map_err(log_error)?;
             written.rows += 1;
             written.bytes += line.len() as u64;
         }
-        Ok(())
+        // Whoever reads a run while it goes on waits for its rows.
+        if known.is_some() { out.flush().map_err(log_error) } else { Ok(()) }
     }
 
     fn close(self: Box<Self>) -> Result<BTreeMap<Report, Written>, ReportError> {

@@ -292,3 +292,12 @@ pub struct TaskThread {
     /// `endTime`, epoch milliseconds.
     pub end_time: i64,
 }
+
+/// What a stream lacks, by the names of the events.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct DroppedEvents {
+    /// How many of each.
+    #[serde(default)]
+    pub dropped: BTreeMap<String, u64>,
+}

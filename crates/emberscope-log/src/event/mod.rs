@@ -80,6 +80,8 @@ pub enum Event {
     Connect(stream::ConnectEvent),
     /// A task-thread mapping.
     TaskThread(app::TaskThread),
+    /// Events that whoever wrote this stream had no room for.
+    Dropped(app::DroppedEvents),
     /// The end reason of a task that did not succeed; its row comes as a column row.
     TaskFailure {
         /// Task attempt id.
@@ -131,6 +133,7 @@ pub(crate) enum Kind {
     StreamTerminated,
     StreamIdle,
     Connect,
+    Dropped,
     /// Part of Spark, without anything to learn from it.
     Quiet,
     Unknown,
@@ -145,6 +148,7 @@ pub(crate) fn kind_of(name: &str) -> Kind {
     match short_name(name) {
         "SparkListenerTaskEnd" => Kind::TaskEnd,
         "SparkListenerTaskStart" => Kind::TaskStart,
+        "DroppedEvents" if name.starts_with("io.emberscope.") => Kind::Dropped,
         "SparkListenerTaskGettingResult" => Kind::TaskGettingResult,
         "SparkListenerLogStart" => Kind::LogStart,
         "SparkListenerApplicationStart" => Kind::ApplicationStart,
@@ -301,6 +305,7 @@ pub(crate) fn read_event(
             event.phase = phase.to_owned();
             Event::Connect(event)
         }
+        Kind::Dropped => Event::Dropped(parse(line)?),
         Kind::Unknown => {
             if memchr::memmem::find(line, b"\"javaThreadId\"").is_some()
                 && let Ok(mapping) = parse::<app::TaskThread>(line)

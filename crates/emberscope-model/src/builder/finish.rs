@@ -20,6 +20,10 @@ impl RunBuilder {
         self.add_unended_tasks();
         let mut trust = std::mem::take(&mut self.trust);
         trust.missing_members.clone_from(&self.source.missing_members);
+        let dropped = self.dropped_events.iter();
+        trust
+            .missing_members
+            .extend(dropped.map(|(name, times)| format!("{times} {name}, dropped for want of room")));
         trust.compacted = self.source.compacted;
         let environment = self.environment.take().unwrap_or_default();
         let identity = engine::identify(&environment, &trust.unknown_events);

@@ -77,6 +77,8 @@ pub struct RunBuilder {
     failures: FailuresBuilder,
     task_errors: BTreeMap<u64, Arc<str>>,
     task_threads: Vec<TaskThread>,
+    /// Events that the stream's writer had no room for, by name.
+    dropped_events: BTreeMap<String, u64>,
     strings: StringTable,
     blobs: BlobStore,
     content_hash: Option<u64>,
@@ -100,20 +102,57 @@ struct SourceFacts {
     attempt_hint: Option<String>,
 }
 
+impl SourceFacts {
+    fn of(source: &RunSource) -> Self {
+        SourceFacts {
+            label: source.label.clone(),
+            members: source.members.iter().map(|member| member.name.clone()).collect(),
+            missing_members: source.missing_members.clone(),
+            compacted: source.compacted,
+            app_id_hint: source.app_id_hint.clone(),
+            attempt_hint: source.attempt_hint.clone(),
+        }
+    }
+}
+
 impl RunBuilder {
     /// A builder for the blocks of `source`.
     pub fn new(source: &RunSource) -> Self {
-        RunBuilder {
-            source: SourceFacts {
-                label: source.label.clone(),
-                members: source.members.iter().map(|member| member.name.clone()).collect(),
-                missing_members: source.missing_members.clone(),
-                compacted: source.compacted,
-                app_id_hint: source.app_id_hint.clone(),
-                attempt_hint: source.attempt_hint.clone(),
-            },
-            ..RunBuilder::default()
+        RunBuilder { source: SourceFacts::of(source), ..RunBuilder::default() }
+    }
+
+    /// Says that another member of the log begins, which was not known before.
+    pub fn add_member(&mut self, name: String) {
+        self.source.members.push(name);
+    }
+
+    /// Gives the log and its members the names they have now; a running application's log is renamed at its end.
+    /// Nothing changes where it is of another number of members.
+    pub fn rename_source(&mut self, source: &RunSource) {
+        if source.members.len() != self.source.members.len() {
+            return;
         }
+        let names = self.source.members.iter().cloned().zip(source.members.iter().map(|member| &member.name));
+        let renamed: FxHashMap<String, &String> = names.collect();
+        let trust = &mut self.trust;
+        let paths = trust.files.iter_mut().map(|file| &mut file.path);
+        let places = trust.bad_lines.first.iter_mut().chain(&mut trust.truncated_at).map(|bad| &mut bad.file);
+        for path in paths.chain(places) {
+            if let Some(name) = renamed.get(path) {
+                path.clone_from(name);
+            }
+        }
+        self.source = SourceFacts::of(source);
+    }
+
+    /// Whether identity and properties of the application are known, so that its reports have their place.
+    pub fn knows_application(&self) -> bool {
+        self.application_start.is_some() && self.environment.is_some()
+    }
+
+    /// Events so far.
+    pub fn events(&self) -> u64 {
+        self.trust.events
     }
 
     /// Lets [`RunBuilder::finish`] use so many threads.
@@ -296,6 +335,12 @@ impl RunBuilder {
             Event::StreamIdle(_) => {}
             Event::Connect(event) => self.connect.push(event),
             Event::TaskThread(event) => self.task_threads.push(event),
+            Event::Dropped(event) => {
+                for (name, times) in event.dropped {
+                    let known = self.dropped_events.entry(redact::text(&name).into_owned()).or_default();
+                    *known = known.saturating_add(times);
+                }
+            }
             Event::TaskFailure { task_id, stage_id, stage_attempt, reason, .. } => {
                 self.failures.add(task_id, stage_id, stage_attempt, &reason);
                 self.task_error(task_id, &reason);

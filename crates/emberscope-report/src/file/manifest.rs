@@ -60,6 +60,9 @@ pub struct Manifest {
     /// Files that are being written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pending: Vec<String>,
+    /// Files that were written while the run went on. They say less than those in `pending`, but they are whole.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub live: Vec<String>,
     /// Files of before that the new ones do not replace.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub obsolete: Vec<String>,
@@ -89,6 +92,7 @@ impl Manifest {
             state: State::Complete,
             files: Vec::new(),
             pending: Vec::new(),
+            live: Vec::new(),
             obsolete: Vec::new(),
             before: State::Complete,
         };
@@ -111,7 +115,7 @@ impl Manifest {
         }
         // Names are joined to a directory and removed: they must not lead out of it.
         let files = manifest.files.iter().map(|file| &file.name);
-        for name in files.chain(&manifest.pending).chain(&manifest.obsolete) {
+        for name in files.chain(&manifest.pending).chain(&manifest.live).chain(&manifest.obsolete) {
             if name.contains('/') || name.contains('\\') || !name.contains("-reports-") {
                 return Err(damaged(format!("{name} is no name of a report's file")));
             }
@@ -147,7 +151,8 @@ impl Manifest {
             }
             State::Writing => {
                 let of_others = self.pending_of_others(dir);
-                for name in std::mem::take(&mut self.pending) {
+                let live = std::mem::take(&mut self.live);
+                for name in std::mem::take(&mut self.pending).into_iter().chain(live) {
                     // A name is listed before its file exists, so that it may have become another run's.
                     if !of_others.contains(&name) {
                         remove(&in_progress(dir, &name))?;
@@ -171,6 +176,9 @@ impl Manifest {
                 for name in std::mem::take(&mut self.obsolete) {
                     remove(&dir.join(name))?;
                 }
+                for name in std::mem::take(&mut self.live) {
+                    remove(&in_progress(dir, &name))?;
+                }
                 self.pending.clear();
             }
         }
@@ -189,7 +197,7 @@ impl Manifest {
         // One that cannot be read is its own run's trouble.
         manifests
             .filter_map(|path| Manifest::read(&path).ok().flatten())
-            .flat_map(|manifest| manifest.pending)
+            .flat_map(|manifest| manifest.pending.into_iter().chain(manifest.live))
             .collect()
     }
 
@@ -197,6 +205,7 @@ impl Manifest {
     pub(super) fn restore(&mut self, dir: &Path) {
         self.state = self.before;
         self.pending.clear();
+        self.live.clear();
         if self.files.is_empty() {
             _ = std::fs::remove_file(self.path(dir));
         } else {
@@ -207,6 +216,7 @@ impl Manifest {
     /// Makes what a dead writer left the run's files.
     pub(super) fn take_over(&mut self, dir: &Path, files: Vec<ManifestFile>) -> Result<(), ReportError> {
         self.pending.clear();
+        self.live.clear();
         self.files = files;
         self.state = State::Recovered;
         self.save(dir)

@@ -154,6 +154,8 @@ struct FilesState {
     whole: Vec<ManifestFile>,
     /// Where numbers of file names go on.
     next: BTreeMap<Report, u32>,
+    /// Whether the run still goes on, so that what is written now will be written again.
+    is_live: bool,
     is_promoted: bool,
 }
 
@@ -169,6 +171,27 @@ impl FileSink {
         run: &RunKey,
         reports: &[Report],
         options: FileSinkOptions,
+    ) -> Result<FileSink, ReportError> {
+        FileSink::open_as(dir, run, reports, options, false)
+    }
+
+    /// As [`FileSink::open`], for a run that still goes on: what is written before [`FileSink::begin_again`] is
+    /// there for whoever cannot wait for the end, and for [`recover`](recover::recover()) where none comes.
+    pub fn open_live(
+        dir: &Path,
+        run: &RunKey,
+        reports: &[Report],
+        options: FileSinkOptions,
+    ) -> Result<FileSink, ReportError> {
+        FileSink::open_as(dir, run, reports, options, true)
+    }
+
+    fn open_as(
+        dir: &Path,
+        run: &RunKey,
+        reports: &[Report],
+        options: FileSinkOptions,
+        is_live: bool,
     ) -> Result<FileSink, ReportError> {
         std::fs::create_dir_all(dir).map_err(ReportError::io(dir, "created"))?;
         let lock = RunLock::take(dir, run, options.format)?;
@@ -188,23 +211,46 @@ impl FileSink {
                 earlier,
                 whole: Vec::new(),
                 next: BTreeMap::new(),
+                is_live,
                 is_promoted: false,
             }),
         });
         let mut sink = FileSink { files: Arc::clone(&files), timer: None, _lock: lock };
-        // A report without rows has a file all the same: it gives a view its place and its columns.
-        for report in reports {
-            let writer = files.begin(*report)?;
-            files.with_writer(*report, |open| *open = Some(writer));
-        }
+        files.begin_all()?;
         if has_timer {
             sink.timer = Some(Timer::start(flush_every, move || files.flush()));
         }
         Ok(sink)
     }
+
+    /// Closes the files that were written while the run went on, and begins those that stay. The former are removed
+    /// when the latter are whole. `source` is where the run is found now.
+    pub fn begin_again(&self, source: &str) -> Result<(), ReportError> {
+        for report in self.files.writers.keys() {
+            self.files.with_writer(*report, |open| self.files.end(*report, open))?;
+        }
+        let mut state = lock(&self.files.state);
+        state.is_live = false;
+        state.whole.clear();
+        state.next.clear();
+        source.clone_into(&mut state.manifest.source);
+        state.manifest.live = std::mem::take(&mut state.manifest.pending);
+        drop(state);
+        self.files.begin_all()
+    }
 }
 
 impl Files {
+    /// Opens the first file of every report: one without rows has a file all the same, which gives a view its place and
+    /// its columns.
+    fn begin_all(&self) -> Result<(), ReportError> {
+        for report in &self.reports {
+            let writer = self.begin(*report)?;
+            self.with_writer(*report, |open| *open = Some(writer));
+        }
+        Ok(())
+    }
+
     fn with_writer<T>(&self, report: Report, work: impl FnOnce(&mut Option<Writer>) -> T) -> T {
         match self.writers.get(&report) {
             Some(writer) => work(&mut lock(writer)),
@@ -285,7 +331,8 @@ impl FilesState {
     fn claim(&mut self, dir: &Path, report: Report, format: Format) -> Result<OpenFile, ReportError> {
         loop {
             let number = self.next.entry(report).or_default();
-            let name = format!("{}-reports-{number}.{}", report.name(), format.extension());
+            let live = if self.is_live { "live-" } else { "" };
+            let name = format!("{}-reports-{live}{number}.{}", report.name(), format.extension());
             *number += 1;
             let target = dir.join(&name);
             let is_own = self.earlier.contains(&name);
@@ -387,7 +434,8 @@ impl Drop for FileSink {
             *lock(writer) = None;
         }
         state = lock(&self.files.state);
-        for name in std::mem::take(&mut state.manifest.pending) {
+        let live = std::mem::take(&mut state.manifest.live);
+        for name in std::mem::take(&mut state.manifest.pending).into_iter().chain(live) {
             _ = std::fs::remove_file(in_progress(&self.files.dir, &name));
         }
         state.manifest.restore(&self.files.dir);

@@ -75,14 +75,15 @@ fn recover_below(dir: &Path, depth: usize, found: &mut Vec<Recovered>) -> Result
     for path in manifests {
         let Some(mut manifest) = Manifest::read(&path)? else { continue };
         let Some(_lock) = RunLock::of_manifest(dir, &manifest)? else {
-            let busy = manifest.pending.iter().map(|name| Recovered::Busy { path: dir.join(name) });
-            found.extend(busy);
-            orphans.retain(|name| !manifest.pending.contains(name));
+            let written = || manifest.pending.iter().chain(&manifest.live);
+            found.extend(written().map(|name| Recovered::Busy { path: dir.join(name) }));
+            orphans.retain(|name| !written().any(|written| written == name));
             continue;
         };
         let names: Vec<String> = manifest
             .pending
             .iter()
+            .chain(&manifest.live)
             .cloned()
             .chain(manifest.files.iter().map(|file| file.name.clone()))
             .collect();
@@ -118,7 +119,16 @@ fn recover_run(dir: &Path, manifest: &mut Manifest, found: &mut Vec<Recovered>) 
         }
         State::Writing => {
             let mut files = Vec::new();
-            for name in manifest.pending.clone() {
+            // Of a run that was followed to its end, the files written meanwhile are whole; those that were to take
+            // their place are not.
+            let (taken, left) = match manifest.live.is_empty() {
+                true => (manifest.pending.clone(), Vec::new()),
+                false => (manifest.live.clone(), manifest.pending.clone()),
+            };
+            for name in left {
+                remove(&in_progress(dir, &name))?;
+            }
+            for name in taken {
                 files.extend(take_over_file(dir, &name, found)?);
             }
             manifest.take_over(dir, files)

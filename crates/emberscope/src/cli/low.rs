@@ -2,10 +2,12 @@
 
 mod export;
 mod flame;
+mod follow;
 mod sql;
 
 pub(super) use export::{ExportArgs, ExportFormatName};
 pub(super) use flame::{FlameArgs, FlameEventName, FlameFormatName};
+pub(super) use follow::FollowArgs;
 pub(super) use sql::{DialectName, RowsFormatName, SqlArgs};
 
 use clap::builder::Styles;
@@ -14,6 +16,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use export::EXPORT_HELP;
 use flame::FLAME_HELP;
+use follow::FOLLOW_HELP;
 use sql::SQL_HELP;
 use std::path::PathBuf;
 
@@ -31,6 +34,7 @@ Examples:
   emberscope doctor app-20240101-0001.zstd      what fills the log or is missing
   emberscope report app-20240101-0001.zstd --out reports --format parquet
                                                 tables for Spark, DuckDB, pandas
+  emberscope follow app-1.inprogress            findings while it runs
   emberscope serve logs/                        all of it in a browser
   emberscope sql app-20240101-0001.zstd 'SELECT status, count(*) FROM task GROUP BY 1'
   emberscope flame profile-exec-1.jfr           which methods took the time
@@ -95,6 +99,9 @@ already, are proposed.")]
     /// Keep every run as tables (NDJSON or Parquet) for Spark SQL, DuckDB, pandas
     #[command(after_help = REPORT_HELP)]
     Report(Box<ReportArgs>),
+    /// Watch a running application by its log: tables and findings as they appear
+    #[command(after_help = FOLLOW_HELP)]
+    Follow(Box<FollowArgs>),
     /// Write a run as a file of other tools: a trace for Perfetto, or a page
     #[command(after_help = EXPORT_HELP)]
     Export(ExportArgs),
@@ -228,6 +235,16 @@ pub(super) struct ReportArgs {
     pub(super) sources: Vec<String>,
     #[command(flatten)]
     pub(super) reading: ReadingArgs,
+    #[command(flatten)]
+    pub(super) tables: TableArgs,
+    /// Take over what a killed report left in DIR and below, instead of reading logs
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["sources", "out"], help_heading = "Recovery")]
+    pub(super) recover: Option<PathBuf>,
+}
+
+/// Which tables, and where to.
+#[derive(Debug, Args)]
+pub(super) struct TableArgs {
     /// Tables to write, by comma [default: all but task]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "Tables")]
     pub(super) reports: Vec<String>,
@@ -238,7 +255,7 @@ pub(super) struct ReportArgs {
     #[arg(long, value_name = "SINK", value_enum, default_value_t = SinkName::File, help_heading = "Output")]
     pub(super) sink: SinkName,
     /// Directory of the files, with placeholders
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
+    #[arg(long, value_name = "DIR", visible_alias = "destination", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub(super) out: Option<String>,
     /// Form of the files [default: ndjson]
     #[arg(long, value_name = "FORMAT", value_enum, help_heading = "Output")]
@@ -258,9 +275,6 @@ pub(super) struct ReportArgs {
     /// Print the SQL that makes Spark views of what was written
     #[arg(long, help_heading = "Output")]
     pub(super) snippets: bool,
-    /// Take over what a killed report left in DIR and below, instead of reading logs
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["sources", "out"], help_heading = "Recovery")]
-    pub(super) recover: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -3,6 +3,7 @@
 mod diagnose;
 mod export;
 mod flame;
+mod follow;
 mod low;
 mod report;
 mod serve;
@@ -15,6 +16,7 @@ pub(crate) use diagnose::{DiagnoseFormat, DiagnoseOptions};
 use emberscope_log::scan::ScanOptions;
 pub(crate) use export::{ExportFormat, ExportOptions};
 pub(crate) use flame::{FlameFormat, FlameOptions, Moment, Wanted};
+pub(crate) use follow::FollowOptions;
 pub(crate) use report::{RecoverOptions, ReportOptions, ReportTarget, usage};
 pub(crate) use serve::ServeOptions;
 pub(crate) use sql::{Question, RowsFormat, SqlCommand, SqlOptions};
@@ -37,6 +39,8 @@ pub(crate) enum Command {
     Export(ExportOptions),
     /// Fold recordings into a flame graph.
     Flame(Box<FlameOptions>),
+    /// Watch a running application.
+    Follow(Box<FollowOptions>),
     /// Keep runs as tables.
     Report(ReportOptions),
     /// Take over what a dead writer left.
@@ -125,6 +129,7 @@ fn mean(args: LowArgs) -> anyhow::Result<Command> {
         LowCommand::Doctor(args) => Command::Doctor(show_options(args)?),
         LowCommand::Export(args) => Command::Export(export::mean(args)?),
         LowCommand::Flame(args) => Command::Flame(Box::new(flame::mean(*args)?)),
+        LowCommand::Follow(args) => Command::Follow(Box::new(follow::mean(*args)?)),
         LowCommand::Report(args) => report::mean(*args)?,
         LowCommand::Serve(args) => Command::Serve(Box::new(serve::mean(*args))),
         LowCommand::Sql(args) => Command::Sql(Box::new(sql::mean(*args)?)),

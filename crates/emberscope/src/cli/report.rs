@@ -1,6 +1,6 @@
 //! What the arguments of `emberscope report` mean.
 
-use super::low::{FileFormatName, ReportArgs, SinkName};
+use super::low::{FileFormatName, ReportArgs, SinkName, TableArgs};
 use super::{Command, Reading, reading};
 use crate::exit::UsageError;
 use emberscope_report::destination::Destination;
@@ -41,6 +41,13 @@ pub(super) fn mean(args: ReportArgs) -> anyhow::Result<Command> {
     if let Some(dir) = args.recover {
         return Ok(Command::Recover(RecoverOptions { dir }));
     }
+    let (reports, target) = tables(&args.tables)?;
+    let reading = reading(args.sources, &args.reading)?;
+    Ok(Command::Report(ReportOptions { reading, reports, target, snippets: args.tables.snippets }))
+}
+
+/// The tables and where their rows go.
+pub(super) fn tables(args: &TableArgs) -> anyhow::Result<(Vec<Report>, ReportTarget)> {
     let reports = reports(&args.reports, args.tasks)?;
     let target = match (args.sink, &args.out) {
         (SinkName::File, Some(out)) => ReportTarget::Files {
@@ -72,8 +79,7 @@ pub(super) fn mean(args: ReportArgs) -> anyhow::Result<Command> {
         }
         (SinkName::Log, None) => ReportTarget::Log,
     };
-    let reading = reading(args.sources, &args.reading)?;
-    Ok(Command::Report(ReportOptions { reading, reports, target, snippets: args.snippets }))
+    Ok((reports, target))
 }
 
 /// A mistake in the destination is one of the command line.

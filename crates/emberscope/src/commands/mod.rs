@@ -6,6 +6,7 @@ mod docs;
 mod doctor;
 mod export;
 mod flame;
+mod follow;
 mod man;
 mod report;
 mod serve;
@@ -24,6 +25,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Doctor(options) => doctor::run(&options),
         Command::Export(options) => export::run(&options),
         Command::Flame(options) => flame::run(&options),
+        Command::Follow(options) => follow::run(&options),
         Command::Report(options) => report::run(&options),
         Command::Recover(options) => report::recover(&options),
         Command::Serve(options) => serve::run(*options),

@@ -3,6 +3,7 @@
 pub(crate) mod diagnose;
 pub(crate) mod doctor;
 pub(crate) mod flame;
+pub(crate) mod follow;
 // One diagnosis with something of everything, for the tests of all forms.
 #[cfg(test)]
 #[path = "../../../emberscope-html/tests/it/made.rs"]

@@ -10,6 +10,7 @@ mod doctor;
 mod doors;
 mod export;
 mod flame;
+mod follow;
 mod inputs;
 mod output;
 mod report;

@@ -1,0 +1,74 @@
+package io.emberscope;
+
+import java.util.ArrayDeque;
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * Lines on their way from the listener to whoever writes them. Adding never waits: beyond its size whole lines are
+ * dropped, and counted by the event they are of.
+ */
+final class Ring {
+    /** What a line takes beside its bytes. */
+    private static final int OVERHEAD = 48;
+
+    private final long mostBytes;
+    private final ArrayDeque<byte[]> lines = new ArrayDeque<>();
+    private long bytes;
+    private boolean isClosed;
+    private Map<String, Long> dropped = new TreeMap<>();
+
+    Ring(long mostBytes) {
+        this.mostBytes = mostBytes;
+    }
+
+    /** Takes a line, or drops it. */
+    synchronized void offer(String event, byte[] line) {
+        if (isClosed) {
+            return;
+        }
+        if (bytes + line.length + OVERHEAD > mostBytes) {
+            dropped.merge(event, 1L, Long::sum);
+            return;
+        }
+        lines.add(line);
+        bytes += line.length + OVERHEAD;
+        if (lines.size() == 1) {
+            notifyAll();
+        }
+    }
+
+    /** Waits up to {@code ms} for lines, and moves those there are to {@code to}, some 64 KiB of them. */
+    synchronized void drain(ArrayDeque<byte[]> to, long ms) throws InterruptedException {
+        if (lines.isEmpty() && !isClosed) {
+            wait(ms);
+        }
+        int moved = 0;
+        while (!lines.isEmpty() && moved < 1 << 16) {
+            byte[] line = lines.poll();
+            bytes -= line.length + OVERHEAD;
+            moved += line.length;
+            to.add(line);
+        }
+    }
+
+    /** What was dropped since the last call; null for nothing. */
+    synchronized Map<String, Long> takeDropped() {
+        if (dropped.isEmpty()) {
+            return null;
+        }
+        Map<String, Long> taken = dropped;
+        dropped = new TreeMap<>();
+        return taken;
+    }
+
+    /** From now on nothing is taken; what is there can still be drained. */
+    synchronized void close() {
+        isClosed = true;
+        notifyAll();
+    }
+
+    synchronized boolean isFinished() {
+        return isClosed && lines.isEmpty();
+    }
+}
