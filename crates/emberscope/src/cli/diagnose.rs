@@ -92,7 +92,7 @@ pub(super) fn mean(args: DiagnoseArgs) -> anyhow::Result<DiagnoseOptions> {
         out: args.out,
     });
     Ok(DiagnoseOptions {
-        reading: reading(args.sources, &args.reading)?,
+        reading: reading(args.sources, &args.reading, &args.remote)?,
         only: known(&args.only)?,
         sql_id: args.sql_id,
         stage: args.stage,

@@ -35,5 +35,9 @@ pub(super) fn mean(args: ExportArgs) -> anyhow::Result<ExportOptions> {
         None if is_page => ExportFormat::Html,
         Some(ExportFormatName::Perfetto) | None => ExportFormat::Perfetto,
     };
-    Ok(ExportOptions { reading: reading(args.source.sources, &args.source.reading)?, format, out: args.out })
+    Ok(ExportOptions {
+        reading: reading(args.source.sources, &args.source.reading, &args.source.remote)?,
+        format,
+        out: args.out,
+    })
 }

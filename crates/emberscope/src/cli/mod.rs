@@ -4,6 +4,7 @@ mod diagnose;
 mod export;
 mod flame;
 mod low;
+mod remote;
 mod report;
 mod serve;
 mod sql;
@@ -13,13 +14,14 @@ use clap::{CommandFactory, Parser};
 use clap_complete::Shell;
 pub(crate) use diagnose::{DiagnoseFormat, DiagnoseOptions};
 use emberscope_log::scan::ScanOptions;
+use emberscope_source::client::ClientOptions;
 pub(crate) use export::{ExportFormat, ExportOptions};
 pub(crate) use flame::{FlameFormat, FlameOptions, Moment, Wanted};
 pub(crate) use report::{RecoverOptions, ReportOptions, ReportTarget, usage};
 pub(crate) use serve::ServeOptions;
 pub(crate) use sql::{Question, RowsFormat, SqlCommand, SqlOptions};
 
-use low::{FormatName, LowArgs, LowCommand, ReadingArgs, ShowArgs};
+use low::{FormatName, LowArgs, LowCommand, ReadingArgs, RemoteArgs, ShowArgs};
 use std::path::PathBuf;
 
 /// What to do.
@@ -77,6 +79,8 @@ pub(crate) struct Reading {
     pub(crate) progress: bool,
     /// Whether only errors are told.
     pub(crate) quiet: bool,
+    /// How to talk to servers.
+    pub(crate) client: Box<ClientOptions>,
 }
 
 /// A form of output.
@@ -129,10 +133,14 @@ fn show_options(args: ShowArgs) -> anyhow::Result<ShowOptions> {
         (true, _) | (_, Some(FormatName::Json)) => Format::Json,
         (false, _) => Format::Text,
     };
-    Ok(ShowOptions { reading: reading(args.source.sources, &args.source.reading)?, format, out: args.out })
+    Ok(ShowOptions {
+        reading: reading(args.source.sources, &args.source.reading, &args.source.remote)?,
+        format,
+        out: args.out,
+    })
 }
 
-fn reading(sources: Vec<String>, args: &ReadingArgs) -> anyhow::Result<Reading> {
+fn reading(sources: Vec<String>, args: &ReadingArgs, remote: &RemoteArgs) -> anyhow::Result<Reading> {
     if sources.iter().filter(|source| *source == "-").count() > 1 {
         let message = "standard input (`-`) can be read only once";
         return Err(UsageError::new(message, "name it once").into());
@@ -150,6 +158,7 @@ fn reading(sources: Vec<String>, args: &ReadingArgs) -> anyhow::Result<Reading> 
         strict: args.strict,
         progress: !args.no_progress && !args.quiet,
         quiet: args.quiet,
+        client: Box::new(remote::mean(remote)?),
     })
 }
 

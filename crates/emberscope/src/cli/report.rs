@@ -72,7 +72,7 @@ pub(super) fn mean(args: ReportArgs) -> anyhow::Result<Command> {
         }
         (SinkName::Log, None) => ReportTarget::Log,
     };
-    let reading = reading(args.sources, &args.reading)?;
+    let reading = reading(args.sources, &args.reading, &args.remote)?;
     Ok(Command::Report(ReportOptions { reading, reports, target, snippets: args.snippets }))
 }
 
