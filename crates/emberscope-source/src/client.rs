@@ -1,12 +1,13 @@
 //! GET, bounded in time, size and in where it leads.
 
-use crate::credentials::Credentials;
+use crate::credentials::{self, Credentials};
 use crate::download::Download;
 use crate::error::FetchError;
 use crate::limits::Limits;
 use crate::secret::shown;
+use emberscope_negotiate::Negotiator;
 use futures_util::StreamExt;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
 use reqwest::{Response, StatusCode};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -21,6 +22,8 @@ pub struct ClientOptions {
     pub credentials: Credentials,
     /// Limits of a request.
     pub limits: Limits,
+    /// Whether to log in with the user's Kerberos ticket.
+    pub kerberos: bool,
     /// Certificates of authorities to trust beside the system's, in PEM.
     pub ca_cert: Option<PathBuf>,
     /// Whether certificates go unchecked.
@@ -35,6 +38,7 @@ pub struct Client {
     runtime: tokio::runtime::Runtime,
     http: reqwest::Client,
     options: ClientOptions,
+    negotiator: Option<Negotiator>,
     /// Hosts that the user named, in lower case: only they get credentials.
     named: BTreeSet<String>,
 }
@@ -59,8 +63,9 @@ impl Client {
     /// Sets up a client.
     ///
     /// # Errors
-    /// When the certificates cannot be read or are none.
+    /// When the certificates cannot be read or are none, and when the system has no Kerberos that was asked for.
     pub fn new(options: ClientOptions) -> Result<Self, FetchError> {
+        let negotiator = if options.kerberos { Some(Negotiator::load()?) } else { None };
         let mut builder = reqwest::Client::builder()
             .user_agent(concat!("emberscope/", env!("CARGO_PKG_VERSION")))
             // Followed here, so that credentials do not travel.
@@ -85,7 +90,7 @@ impl Client {
             .enable_all()
             .build()
             .map_err(|error| FetchError::Setup(error.to_string()))?;
-        Ok(Client { runtime, http, options, named: BTreeSet::new() })
+        Ok(Client { runtime, http, options, negotiator, named: BTreeSet::new() })
     }
 
     /// Reads an address that the user named; its host gets credentials from now on. A user and password in the
@@ -262,6 +267,11 @@ impl Client {
         let mut headers = HeaderMap::new();
         if self.named.contains(&host) {
             headers = self.options.credentials.headers_for(url).map_err(FetchError::from)?;
+            if let Some(negotiator) = &self.negotiator {
+                // May ask the KDC, for which the system's configuration sets the time.
+                let token = negotiator.token(&host).map_err(FetchError::from)?;
+                headers.insert(AUTHORIZATION, credentials::negotiate(&token).map_err(FetchError::from)?);
+            }
         }
         let request = self.http.get(url.clone()).headers(headers).send();
         // Until the head of the answer is there no byte arrives, so that this is the time without one.

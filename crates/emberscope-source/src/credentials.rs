@@ -81,6 +81,11 @@ impl Credentials {
     }
 }
 
+/// The header of a Kerberos token.
+pub(crate) fn negotiate(token: &[u8]) -> Result<HeaderValue, CredentialError> {
+    sensitive(&Secret::new(format!("Negotiate {}", BASE64_STANDARD.encode(token))), "the Kerberos token")
+}
+
 fn sensitive(value: &Secret, what: &'static str) -> Result<HeaderValue, CredentialError> {
     let mut value = HeaderValue::from_str(value.reveal()).map_err(|_| CredentialError::Characters(what))?;
     value.set_sensitive(true);

@@ -1,6 +1,7 @@
 //! Why something could not be fetched, and what to do about it.
 
 use crate::credentials::CredentialError;
+use emberscope_negotiate::NegotiateError;
 use std::io;
 use std::time::Duration;
 
@@ -18,6 +19,9 @@ pub enum FetchError {
     /// Credentials that cannot be sent.
     #[error(transparent)]
     Credentials(#[from] CredentialError),
+    /// No Kerberos, or no ticket.
+    #[error(transparent)]
+    Kerberos(#[from] NegotiateError),
     /// The certificate authority's file is of no use.
     #[error("--ca-cert {path}: {reason}")]
     CaCert {
@@ -118,6 +122,7 @@ impl FetchError {
                 "name it as the browser does, such as http://host:18080/history/app-1/".to_owned()
             }
             Self::Credentials(_) => "check what was given; it is not shown here".to_owned(),
+            Self::Kerberos(error) => error.hint(),
             Self::CaCert { .. } => "name a file of certificates in PEM".to_owned(),
             Self::Setup(_) => "check the proxy variables of the environment".to_owned(),
             Self::Connection { is_tls: true, .. } => {
@@ -167,8 +172,8 @@ impl FetchError {
 fn status_hint(status: u16, wants_kerberos: bool) -> String {
     match status {
         401 if wants_kerberos => {
-            "it asks for Kerberos: a cookie of a browser that is logged in can be given with --cookie; or copy the \
-             event log with `hdfs dfs -get`"
+            "it asks for Kerberos: `kinit` gets a ticket and --kerberos logs in with it; or give the cookie of a \
+             browser that is logged in with --cookie"
         }
         401 | 407 => "log in with --user NAME:PASSWORD, --token, --cookie or --header",
         403 => "this account may not see the application: use one in spark.history.ui.acls, or --cookie",

@@ -31,6 +31,7 @@ pub(super) fn mean(args: &RemoteArgs) -> anyhow::Result<ClientOptions> {
     Ok(ClientOptions {
         credentials,
         limits,
+        kerberos: args.kerberos,
         ca_cert: args.ca_cert.clone(),
         insecure: args.insecure,
         allow_redirects: args.allow_redirects,

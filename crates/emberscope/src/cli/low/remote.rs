@@ -23,6 +23,9 @@ pub(in crate::cli) struct RemoteArgs {
     /// Log in with what ~/.netrc, or this file, says of the host
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, value_hint = ValueHint::FilePath, help_heading = "Servers")]
     pub(in crate::cli) netrc: Option<Option<PathBuf>>,
+    /// Log in with the Kerberos ticket that `kinit` got
+    #[arg(long, conflicts_with_all = ["user", "token", "netrc"], help_heading = "Servers")]
+    pub(in crate::cli) kerberos: bool,
     /// Trust the certificates in this file (PEM), beside the system's
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Servers")]
     pub(in crate::cli) ca_cert: Option<PathBuf>,
