@@ -123,7 +123,11 @@ pub(crate) fn modified_ms(meta: &std::fs::Metadata) -> Option<i64> {
     i64::try_from(since.as_millis()).ok()
 }
 
-fn file_read_at(file: &File, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
+/// Reads at an offset of a file, without moving a cursor others might use; never `Interrupted`.
+///
+/// # Errors
+/// Those of the file.
+pub fn file_read_at(file: &File, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
     loop {
         match positioned_read(file, offset, buf) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

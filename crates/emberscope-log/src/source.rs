@@ -293,6 +293,14 @@ pub fn discover(source: &str) -> Result<Discovery, SourceError> {
     Ok(discovery)
 }
 
+/// As [`discover`], for an input that is at hand: what was fetched from elsewhere, or made in memory. It is treated
+/// like a file the user named.
+pub fn discover_input(input: Arc<dyn Input>) -> Discovery {
+    let mut assembler = Assembler::default();
+    assembler.named(Member::from_input(input));
+    assembler.finish()
+}
+
 /// Whether the path is a pipe some process already opened for us, as the shell's `<(command)` gives it.
 fn is_open_pipe(path: &Path) -> bool {
     path.starts_with("/dev/fd") || path.starts_with("/proc") || path == Path::new("/dev/stdin")

@@ -1,5 +1,7 @@
 //! From the sources a user names to runs, with a verdict on everything else.
 
+pub(crate) mod remote;
+
 use crate::cli::Reading;
 use crate::exit::Exit;
 use crate::messages;
@@ -72,10 +74,15 @@ pub(crate) fn for_all_runs<T>(
 
 /// What a source holds; what it does not is told, or kept for the end.
 pub(crate) fn find(reading: &Reading, guards: &[Guard], source: &str, tally: &mut Tally) -> Vec<RunSource> {
-    let mut found = match discover(source) {
+    let found = if remote::is_address(source) {
+        remote::fetch(reading, source).map_err(|error| (error.to_string(), error.hint()))
+    } else {
+        discover(source).map_err(|error| (error.to_string(), error.hint().to_owned()))
+    };
+    let mut found = match found {
         Ok(found) => found,
-        Err(error) => {
-            tally.misses(error.to_string(), error.hint());
+        Err((message, hint)) => {
+            tally.misses(message, &hint);
             return Vec::new();
         }
     };

@@ -35,6 +35,17 @@ impl Progress {
         Progress { bar, started: Instant::now(), waits: AtomicBool::new(wanted) }
     }
 
+    /// Starts a bar for a download, whose length nobody tells.
+    pub(crate) fn of_download(wanted: bool) -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        let template = "{spinner} {wide_msg} {binary_bytes:>11}  {binary_bytes_per_sec:>13}";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.set_message("downloading the event log");
+        Progress { bar, started: Instant::now(), waits: AtomicBool::new(wanted) }
+    }
+
     /// Tells how many bytes of the files have been read.
     pub(crate) fn at(&self, bytes: u64) {
         if self.started.elapsed() >= PATIENCE && self.waits.swap(false, Ordering::Relaxed) {

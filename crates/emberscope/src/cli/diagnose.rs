@@ -90,7 +90,7 @@ pub(super) fn mean(args: DiagnoseArgs) -> anyhow::Result<DiagnoseOptions> {
     };
     let target = is_shown.then_some(Target { format, out: args.out });
     Ok(DiagnoseOptions {
-        reading: reading(args.sources, &args.reading)?,
+        reading: reading(args.sources, &args.reading, &args.remote)?,
         only: known(&args.only)?,
         sql_id: args.sql_id,
         stage: args.stage,

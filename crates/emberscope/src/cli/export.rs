@@ -31,7 +31,11 @@ pub(super) fn mean(args: ExportArgs) -> anyhow::Result<ExportOptions> {
         Some(ExportFormatName::Perfetto) => ExportFormat::Perfetto,
         None => args.out.as_deref().map_or(Ok(ExportFormat::Perfetto), by_name)?,
     };
-    Ok(ExportOptions { reading: reading(args.source.sources, &args.source.reading)?, format, out: args.out })
+    Ok(ExportOptions {
+        reading: reading(args.source.sources, &args.source.reading, &args.source.remote)?,
+        format,
+        out: args.out,
+    })
 }
 
 /// The form that a file's name asks for.

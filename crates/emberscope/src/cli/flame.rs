@@ -1,6 +1,6 @@
 //! What the arguments of `emberscope flame` mean.
 
-use super::low::{FlameArgs, FlameEventName, FlameFormatName};
+use super::low::{FlameArgs, FlameEventName, FlameFormatName, RemoteArgs};
 use super::{Reading, ending, no_form, reading};
 use crate::exit::UsageError;
 use emberscope_jfr::flame_event::FlameEvent;
@@ -142,7 +142,7 @@ pub(super) fn mean(args: FlameArgs) -> anyhow::Result<FlameOptions> {
         false => None,
     };
     Ok(FlameOptions {
-        reading: reading(args.files, &args.reading)?,
+        reading: reading(args.files, &args.reading, &RemoteArgs::default())?,
         event: args.event.map(event),
         log: args.log,
         wanted,

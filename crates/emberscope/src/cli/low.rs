@@ -3,11 +3,13 @@
 mod export;
 mod flame;
 mod follow;
+mod remote;
 mod sql;
 
 pub(super) use export::{ExportArgs, ExportFormatName};
 pub(super) use flame::{FlameArgs, FlameEventName, FlameFormatName};
 pub(super) use follow::FollowArgs;
+pub(super) use remote::RemoteArgs;
 pub(super) use sql::{DialectName, RowsFormatName, SqlArgs};
 
 use clap::builder::Styles;
@@ -41,7 +43,8 @@ Examples:
 
 A SOURCE is a log file, a directory (a rolled log, or a tree of logs), a zip
 archive of the History Server, or `-`. Codecs (zstd, lz4, snappy, lzf, gzip)
-are told by content.
+are told by content. It may also be the address of an application in the History
+Server, the Spark UI or YARN's proxy, as the browser shows it.
 
 Exit codes:
   0 done    1 internal error    2 usage    3 no input usable
@@ -230,11 +233,13 @@ again replaces exactly the files of the same run.";
 
 #[derive(Debug, Args)]
 pub(super) struct ReportArgs {
-    /// Event log: file, directory, zip archive, or `-` for standard input
+    /// Event log: file, directory, zip archive, `-` for standard input; or the address of a run
     #[arg(required_unless_present = "recover", value_name = "SOURCE", value_hint = ValueHint::AnyPath)]
     pub(super) sources: Vec<String>,
     #[command(flatten)]
     pub(super) reading: ReadingArgs,
+    #[command(flatten)]
+    pub(super) remote: RemoteArgs,
     #[command(flatten)]
     pub(super) tables: TableArgs,
     /// Take over what a killed report left in DIR and below, instead of reading logs
@@ -318,11 +323,13 @@ level; 11 for none, where a log is not whole, so that more may be hidden. 4, wit
 
 #[derive(Debug, Args)]
 pub(super) struct DiagnoseArgs {
-    /// Event log: file, directory, zip archive, or `-` for standard input
+    /// Event log: file, directory, zip archive, `-` for standard input; or the address of a run
     #[arg(required_unless_present = "json", value_name = "SOURCE", value_hint = ValueHint::AnyPath)]
     pub(super) sources: Vec<String>,
     #[command(flatten)]
     pub(super) reading: ReadingArgs,
+    #[command(flatten)]
+    pub(super) remote: RemoteArgs,
     /// Checks to make: tags, by comma [default: all]
     #[arg(long, value_name = "TAGS", value_delimiter = ',', help_heading = "Checks")]
     pub(super) only: Vec<String>,
@@ -375,11 +382,13 @@ pub(super) enum FailOnName {
 
 #[derive(Debug, Args)]
 pub(super) struct SourceArgs {
-    /// Event log: file, directory, zip archive, or `-` for standard input
+    /// Event log: file, directory, zip archive, `-` for standard input; or the address of a run
     #[arg(required = true, value_name = "SOURCE", value_hint = ValueHint::AnyPath)]
     pub(super) sources: Vec<String>,
     #[command(flatten)]
     pub(super) reading: ReadingArgs,
+    #[command(flatten)]
+    pub(super) remote: RemoteArgs,
 }
 
 #[derive(Debug, Args)]

@@ -5,6 +5,7 @@ mod export;
 mod flame;
 mod follow;
 mod low;
+mod remote;
 mod report;
 mod serve;
 mod sql;
@@ -14,6 +15,7 @@ use clap::{CommandFactory, Parser};
 use clap_complete::Shell;
 pub(crate) use diagnose::{DiagnoseFormat, DiagnoseOptions};
 use emberscope_log::scan::ScanOptions;
+use emberscope_source::client::ClientOptions;
 pub(crate) use export::{ExportFormat, ExportOptions};
 pub(crate) use flame::{FlameFormat, FlameOptions, Moment, Wanted};
 pub(crate) use follow::FollowOptions;
@@ -21,7 +23,7 @@ pub(crate) use report::{RecoverOptions, ReportOptions, ReportTarget, usage};
 pub(crate) use serve::ServeOptions;
 pub(crate) use sql::{Question, RowsFormat, SqlCommand, SqlOptions};
 
-use low::{FormatName, LowArgs, LowCommand, ReadingArgs, ShowArgs};
+use low::{FormatName, LowArgs, LowCommand, ReadingArgs, RemoteArgs, ShowArgs};
 use std::path::{Path, PathBuf};
 
 /// What to do.
@@ -81,6 +83,8 @@ pub(crate) struct Reading {
     pub(crate) progress: bool,
     /// Whether only errors are told.
     pub(crate) quiet: bool,
+    /// How to talk to servers.
+    pub(crate) client: Box<ClientOptions>,
 }
 
 /// A form of output.
@@ -147,10 +151,14 @@ fn show_options(args: ShowArgs) -> anyhow::Result<ShowOptions> {
         (true, _) | (_, Some(FormatName::Json)) => Format::Json,
         (false, _) => Format::Text,
     };
-    Ok(ShowOptions { reading: reading(args.source.sources, &args.source.reading)?, format, out: args.out })
+    Ok(ShowOptions {
+        reading: reading(args.source.sources, &args.source.reading, &args.source.remote)?,
+        format,
+        out: args.out,
+    })
 }
 
-fn reading(sources: Vec<String>, args: &ReadingArgs) -> anyhow::Result<Reading> {
+fn reading(sources: Vec<String>, args: &ReadingArgs, remote: &RemoteArgs) -> anyhow::Result<Reading> {
     if sources.iter().filter(|source| *source == "-").count() > 1 {
         let message = "standard input (`-`) can be read only once";
         return Err(UsageError::new(message, "name it once").into());
@@ -168,6 +176,7 @@ fn reading(sources: Vec<String>, args: &ReadingArgs) -> anyhow::Result<Reading> 
         strict: args.strict,
         progress: !args.no_progress && !args.quiet,
         quiet: args.quiet,
+        client: Box::new(remote::mean(remote)?),
     })
 }
 

@@ -42,7 +42,7 @@ pub(super) fn mean(args: ReportArgs) -> anyhow::Result<Command> {
         return Ok(Command::Recover(RecoverOptions { dir }));
     }
     let (reports, target) = tables(&args.tables)?;
-    let reading = reading(args.sources, &args.reading)?;
+    let reading = reading(args.sources, &args.reading, &args.remote)?;
     Ok(Command::Report(ReportOptions { reading, reports, target, snippets: args.tables.snippets }))
 }
 

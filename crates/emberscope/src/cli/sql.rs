@@ -208,7 +208,7 @@ pub(super) fn mean(args: SqlArgs) -> anyhow::Result<SqlCommand> {
         spill_bytes: args.spill,
     };
     Ok(SqlCommand::Ask(SqlOptions {
-        reading: reading(sources, &args.reading)?,
+        reading: reading(sources, &args.reading, &args.remote)?,
         question,
         params: args.param,
         prices: args.prices,

@@ -31,7 +31,7 @@ fn each_unusable_source_has_a_message() {
         "",
         "hdfs://nn/logs/app-1",
         "s3a://bucket/app-1",
-        "https://host/app-1",
+        "https://127.0.0.1:9/app-1",
         "dbfs:/logs/app-1",
     ];
     let shown: Vec<String> =

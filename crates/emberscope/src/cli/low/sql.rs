@@ -1,6 +1,6 @@
 //! Arguments of `sql` as typed.
 
-use super::ReadingArgs;
+use super::{ReadingArgs, RemoteArgs};
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
@@ -34,6 +34,8 @@ pub(in crate::cli) struct SqlArgs {
     pub(in crate::cli) words: Vec<String>,
     #[command(flatten)]
     pub(in crate::cli) reading: ReadingArgs,
+    #[command(flatten)]
+    pub(in crate::cli) remote: RemoteArgs,
     /// Read the statement from a file; `-` is standard input
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "named", help_heading = "Question")]
     pub(in crate::cli) file: Option<PathBuf>,

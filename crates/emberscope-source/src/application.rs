@@ -1,0 +1,185 @@
+//! From an address to the event logs of an application, or at least to its monitoring API.
+
+use crate::address::Address;
+use crate::client::{Client, looks_like_page};
+use crate::download::Download;
+use crate::error::FetchError;
+use crate::secret::shown;
+use emberscope_log::input::{Input, read_head};
+use serde::Deserialize;
+use std::sync::Arc;
+use url::Url;
+
+/// What an address led to.
+#[derive(Debug)]
+pub enum Fetched {
+    /// The event logs of an application, as a zip archive: full fidelity.
+    Logs(Arc<Download>, Target),
+    /// The server has no event log of it, but answers the monitoring API.
+    Api(Target),
+    /// Something else that was at the address: perhaps an event log.
+    File(Arc<Download>),
+}
+
+/// An application on a server.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Ends with `api/v1/applications/ID/`, or with the attempt after it.
+    pub api: Url,
+    /// Application.
+    pub application_id: String,
+    /// Attempt, where one was named.
+    pub attempt_id: Option<String>,
+    /// What the address says beside that.
+    pub address: Address,
+    /// Why there is no event log, where there is none.
+    pub no_log: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    id: String,
+    name: Option<String>,
+    #[serde(default)]
+    attempts: Vec<ListedAttempt>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ListedAttempt {
+    #[serde(default)]
+    start_time_epoch: i64,
+}
+
+/// How many applications of a server are told as examples.
+const EXAMPLES: usize = 3;
+
+/// Fetches what `address` names. `progress` is told the bytes of a download so far.
+///
+/// # Errors
+/// When the server cannot be reached or refuses, or has nothing that is known there.
+pub fn fetch(
+    client: &mut Client,
+    address: &str,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<Fetched, FetchError> {
+    let url = client.name(address)?;
+    let place = Address::of(&url);
+    let mut target = match find(client, &place) {
+        Ok(target) => target,
+        Err(error) if place.is_known_shape || is_about_access(&error) => return Err(error),
+        // No API there: the address may be that of a log.
+        Err(_) => return file(client, &url, progress),
+    };
+    let logs = join(&target.api, "logs")?;
+    match client.download(&logs, &shown(&url), progress) {
+        Ok((download, content_type)) => {
+            let head = read_head(&download, 64)?;
+            if head.starts_with(b"PK\x03\x04") {
+                return Ok(Fetched::Logs(Arc::new(download), target));
+            }
+            if looks_like_page(&content_type, &head) && !head.starts_with(b"PK") {
+                let reason = "the answer is a web page, not an archive of event logs".to_owned();
+                return Err(FetchError::Content { url: shown(&logs), reason, is_page: true });
+            }
+            // A live UI answers with an archive without entries.
+            target.no_log = Some("the server has no event log to give".to_owned());
+        }
+        // Before Spark 1.4 or on a live UI of some builds there is no such address, and 503 is what Spark
+        // answers where a log is gone.
+        Err(error) if matches!(error.status(), Some(404 | 500 | 503)) => {
+            target.no_log = Some(error.to_string());
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(Fetched::Api(target))
+}
+
+/// Whether trying another way would only hide what went wrong.
+fn is_about_access(error: &FetchError) -> bool {
+    match error {
+        FetchError::Status { status, .. } => !matches!(status, 400 | 404 | 405),
+        FetchError::Content { .. } => false,
+        _ => true,
+    }
+}
+
+/// Finds the API and the application.
+fn find(client: &Client, place: &Address) -> Result<Target, FetchError> {
+    let mut first = None;
+    for root in &place.roots {
+        match find_at(client, root, place) {
+            Ok(target) => return Ok(target),
+            Err(error) if is_about_access(&error) => return Err(error),
+            Err(error) => {
+                first.get_or_insert(error);
+            }
+        }
+    }
+    let none =
+        || FetchError::Address { address: "the address".to_owned(), reason: "no server in it".to_owned() };
+    Err(first.unwrap_or_else(none))
+}
+
+fn find_at(client: &Client, root: &Url, place: &Address) -> Result<Target, FetchError> {
+    let list = join(root, "api/v1/applications")?;
+    let id = match &place.application_id {
+        Some(id) => {
+            let one: Listed = client.get_json(&join(&list, &format!("applications/{id}"))?)?;
+            one.id
+        }
+        None => {
+            let all: Vec<Listed> = client.get_json(&list)?;
+            only(root, &all)?
+        }
+    };
+    let mut api = join(&list, &format!("applications/{id}/"))?;
+    if let Some(attempt) = &place.attempt_id {
+        api = join(&api, &format!("{attempt}/"))?;
+    }
+    Ok(Target {
+        api,
+        application_id: id,
+        attempt_id: place.attempt_id.clone(),
+        address: place.clone(),
+        no_log: None,
+    })
+}
+
+/// The application of a server that has one.
+fn only(root: &Url, all: &[Listed]) -> Result<String, FetchError> {
+    match all {
+        [one] => Ok(one.id.clone()),
+        [] => Err(FetchError::NoApplication { url: shown(root) }),
+        several => {
+            let mut newest: Vec<&Listed> = several.iter().collect();
+            let start = |app: &Listed| app.attempts.iter().map(|attempt| attempt.start_time_epoch).max();
+            newest.sort_by_key(|app| std::cmp::Reverse(start(app)));
+            let examples = newest.iter().take(EXAMPLES).map(|app| {
+                let name = app.name.as_deref().unwrap_or("unnamed");
+                format!("{}history/{}/ ({name})", shown(root), app.id)
+            });
+            Err(FetchError::Several { url: shown(root), count: several.len(), examples: examples.collect() })
+        }
+    }
+}
+
+fn file(client: &Client, url: &Url, progress: &(dyn Fn(u64) + Sync)) -> Result<Fetched, FetchError> {
+    let (download, content_type) = client.download(url, &shown(url), progress)?;
+    let head = read_head(&download, 64)?;
+    if download.is_empty() || looks_like_page(&content_type, &head) {
+        let is_page = !download.is_empty();
+        let what = if is_page { "a web page" } else { "nothing" };
+        let reason = format!("there is {what}, neither an event log nor Spark's monitoring API");
+        return Err(FetchError::Content { url: shown(url), reason, is_page });
+    }
+    Ok(Fetched::File(Arc::new(download)))
+}
+
+/// An address below another.
+///
+/// # Errors
+/// Where an application's id makes none.
+pub fn join(base: &Url, path: &str) -> Result<Url, FetchError> {
+    base.join(path).map_err(|error| FetchError::Address { address: shown(base), reason: error.to_string() })
+}

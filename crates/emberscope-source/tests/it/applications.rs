@@ -1,0 +1,102 @@
+//! Finding the application and what is had of it.
+
+use crate::server::{Server, json, respond};
+use emberscope_log::input::Input;
+use emberscope_source::application::{Fetched, fetch};
+use emberscope_source::client::{Client, ClientOptions};
+use emberscope_source::credentials::Credentials;
+use emberscope_source::error::FetchError;
+use emberscope_source::secret::Secret;
+
+const EMPTY_ZIP: [u8; 22] = {
+    let mut zip = [0; 22];
+    (zip[0], zip[1], zip[2], zip[3]) = (b'P', b'K', 5, 6);
+    zip
+};
+
+fn fetched(options: ClientOptions, address: &str) -> Result<Fetched, FetchError> {
+    fetch(&mut Client::new(options).unwrap(), address, &|_| {})
+}
+
+#[test]
+fn the_log_of_an_attempt_behind_a_gateway() {
+    let server = Server::start(|request, _, out| match request.path.as_str() {
+        "/gw/spark/api/v1/applications/app-1" => json(out, r#"{"id":"app-1","attempts":[]}"#),
+        "/gw/spark/api/v1/applications/app-1/2/logs" => {
+            respond(out, "200 OK", "Content-Type: application/octet-stream\r\n", b"PK\x03\x04rest")
+        }
+        _ => respond(out, "404 Not Found", "", b""),
+    });
+    let found = fetched(ClientOptions::default(), &server.url("/gw/spark/history/app-1/2/jobs/")).unwrap();
+    let Fetched::Logs(download, target) = found else { panic!("{found:?}") };
+    assert_eq!(download.len(), Some(8));
+    assert_eq!((target.application_id.as_str(), target.attempt_id.as_deref()), ("app-1", Some("2")));
+    assert!(server.requests().iter().all(|request| request.method == "GET"));
+}
+
+#[test]
+fn a_live_ui_behind_a_proxy_has_the_api_alone() {
+    let server = Server::start(|request, _, out| match request.path.as_str() {
+        "/proxy/application_1_1/api/v1/applications/application_1_1" => {
+            json(out, r#"{"id":"application_1_1","name":"x","attempts":[{"completed":false}]}"#)
+        }
+        "/proxy/application_1_1/api/v1/applications/application_1_1/logs" => {
+            respond(out, "200 OK", "Content-Type: application/octet-stream\r\n", &EMPTY_ZIP)
+        }
+        _ => respond(out, "404 Not Found", "", b""),
+    });
+    let address = server.url("/proxy/application_1_1/SQL/execution/?id=94");
+    let found = fetched(ClientOptions::default(), &address).unwrap();
+    let Fetched::Api(target) = found else { panic!("{found:?}") };
+    assert_eq!(target.address.sql_id, Some(94));
+    assert!(target.api.path().ends_with("/applications/application_1_1/"));
+}
+
+#[test]
+fn several_applications_are_listed_newest_first() {
+    let server = Server::start(|_, _, out| {
+        json(
+            out,
+            r#"[{"id":"old","attempts":[{"startTimeEpoch":1}]},{"id":"new","name":"n","attempts":[{"startTimeEpoch":2}]}]"#,
+        )
+    });
+    let error = fetched(ClientOptions::default(), &server.url("/")).unwrap_err();
+    assert!(error.hint().contains("/history/new/ (n) or"), "{}", error.hint());
+}
+
+#[test]
+fn a_file_of_a_web_server() {
+    let server = Server::start(|request, _, out| match request.path.as_str() {
+        "/logs/app-1" => respond(out, "200 OK", "Content-Type: text/plain\r\n", b"{\"Event\":\"x\"}\n"),
+        _ => respond(out, "404 Not Found", "", b""),
+    });
+    let found = fetched(ClientOptions::default(), &server.url("/logs/app-1")).unwrap();
+    assert!(matches!(found, Fetched::File(file) if file.len() == Some(14)));
+    assert!(fetched(ClientOptions::default(), &server.url("/logs/none")).is_err());
+}
+
+#[test]
+fn each_way_to_log_in() {
+    let heads = |credentials: Credentials, user: &str| {
+        let server = Server::start(|_, _, out| json(out, "[]"));
+        let options = ClientOptions { credentials, ..ClientOptions::default() };
+        let address = format!("http://{user}127.0.0.1:{}/", server.port);
+        fetched(options, &address).unwrap_err();
+        server.requests()[0].head.to_lowercase()
+    };
+    let none = Credentials::default;
+    let basic = "authorization: basic ym9iong6eg=="; // bob:x:z
+    assert!(!heads(none(), "").contains("authorization"));
+    let user = Some(Secret::new("bob:x:z"));
+    assert!(heads(Credentials { user: user.clone(), ..none() }, "").contains(basic));
+    assert!(heads(none(), "bob:x%3Az@").contains(basic));
+    let netrc = Some(Secret::new("machine 127.0.0.1 login bob password x:z"));
+    assert!(heads(Credentials { netrc, ..none() }, "").contains(basic));
+    let token = Some(Secret::new("t0k"));
+    assert!(heads(Credentials { token, ..none() }, "").contains("authorization: bearer t0k"));
+    let cookie = Some(Secret::new("a=b; c=d"));
+    assert!(heads(Credentials { cookie, ..none() }, "").contains("cookie: a=b; c=d"));
+    let mut header = none();
+    header.add_header("X-Key: v").unwrap();
+    assert!(heads(header, "").contains("x-key: v"));
+}
