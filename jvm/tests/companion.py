@@ -14,11 +14,12 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import overhead
-from spark import CACHE, SECRET, Application, Cluster, reports, rows
+from spark import ROOT, SECRET, Application, Cluster, home, reports, rows
 
 VERSIONS = ["3.4.4", "3.5.9", "4.3.0"]
 PLUGIN = {"spark.plugins": "io.emberscope.Plugin"}
@@ -152,6 +153,37 @@ class Tests:
         application.forget()
         return f"{len(last)} jobs"
 
+    def user_sink(self, version):
+        """A class of the user's own."""
+        with tempfile.TemporaryDirectory() as work:
+            classpath = f"{self.jar}:{home(version)}/jars/*"
+            subprocess.run(["javac", "--release", "8", "-Xlint:-options", "-proc:none", "-cp", classpath, "-d", work,
+                            ROOT / "jvm/tests/UserSink.java"], check=True, capture_output=True)
+            jar = f"{work}/user.jar"
+            subprocess.run(["jar", "cf", jar, "-C", work, "user"], check=True)
+            conf = {**PERFGAZER, "spark.perfgazer.sink.class": "user.UserSink", "spark.user.file": "DIR/rows.txt"}
+            application = self.start(version, conf, jar=f"{self.jar},{jar}", listener=True)
+            self.ran(application)
+        *lines, end = (application.dir / "rows.txt").read_text().splitlines()
+        kinds = [line.split("\t")[0] for line in lines]
+        assert end == "closed" and {"job", "sql", "stage", "task"} == set(kinds), set(kinds)
+        jobs = {json.loads(line.split("\t")[1])["jobId"] for line in lines if line.startswith("job")}
+        assert jobs == {row["jobId"] for row in rows(self.dir_of_offline(application), "job")}
+        assert "-- view of task" in application.log()
+        application.forget()
+        return f"{len(lines)} rows given, closed once"
+
+    def by_code(self, version):
+        """A listener that is added to a running application, and closed before that ends."""
+        application = self.start(version, {}, "by-code", listener=True)
+        self.ran(application)
+        jobs = rows(application.dir / "reports", "job")
+        [place] = application.output().split("APP ")[1].split("\n")[:1]
+        assert len(jobs) == 2 and all(job["applicationId"] == place for job in jobs), jobs
+        assert "SNIPPETS 2" in application.output(), application.output()
+        application.forget()
+        return "2 jobs of its time, views known"
+
     def dir_of_offline(self, application):
         self.offline(application)
         return application.dir / "offline"
@@ -218,7 +250,7 @@ class Tests:
 
 
 SHORT = ["everything", "unwritable", "killed_driver"]
-LOCAL = SHORT + ["no_binary", "perfgazer", "log_sink", "remote", "overflow"]
+LOCAL = SHORT + ["no_binary", "perfgazer", "log_sink", "user_sink", "by_code", "remote", "overflow"]
 
 
 def main():

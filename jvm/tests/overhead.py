@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import statistics
 import subprocess
 from pathlib import Path
@@ -22,7 +23,7 @@ WRAPPER = """#!/bin/bash
 trap '' INT TERM HUP
 "{binary}" "$@"
 code=$?
-times | tail -n 1 > {times}
+times > {times}
 exit $code
 """
 
@@ -62,14 +63,15 @@ def run(tests, version, with_companion):
     jvm = next(pid for pid in pids if "org.apache.spark.deploy.SparkSubmit" in command_line(pid))
     ours = threads(jvm) if with_companion else {}
     (application.dir / "measured").touch()
-    assert application.wait() == 0, application.log()[-2000:]
+    assert application.wait(seconds=600) == 0, application.log()[-2000:]
     child = 0.0
     if with_companion:
-        minutes = re.findall(r"(\d+)m([\d.]+)s", times.read_text())
+        minutes = re.findall(r"(\d+)m([\d.]+)s", times.read_text().splitlines()[1])
         child = sum(60 * int(m) + float(s) for m, s in minutes)
         dropped = (application.dir / "reports").rglob("data_quality-reports-*.json")
         assert all("dropped for want of room" not in path.read_text() for path in dropped), "events were dropped"
     application.forget()
+    shutil.rmtree(work)
     return total, ours, child
 
 

@@ -50,7 +50,7 @@ class Application:
         given.update({key: value.replace("DIR", str(self.dir)) for key, value in conf.items()})
         command = [home(version) / "bin/spark-submit", "--master", master, "--jars", jar]
         # A listener is made before jars are fetched.
-        command += ["--driver-class-path", jar.split(",")[0]] if listener else []
+        command += ["--driver-class-path", jar.replace(",", ":")] if listener else []
         for key, value in given.items():
             command += ["--conf", f"{key}={value}"]
         command += [JOB, *arguments]

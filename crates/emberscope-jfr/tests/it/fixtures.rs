@@ -139,3 +139,11 @@ fn a_cut_recording_never_tells_more() {
         assert_eq!(events, sum(&whole));
     }
 }
+
+/// Three hundred samples of one thread, by the sampler of `jvm/`.
+#[test]
+fn our_own_sampler_counts_as_the_wall_clock() {
+    let profile = folded("wall-sampler", FlameEvent::Wall, Selection::default());
+    assert_eq!(with(&profile, "java.lang.Thread.getStackTrace"), 300);
+    assert_eq!(with(&profile, "io.emberscope.T.main"), 300);
+}

@@ -240,6 +240,17 @@ fn findings_are_told_once() {
 }
 
 #[test]
+fn what_a_stream_had_no_room_for_is_told() {
+    let dropped = r#"{"Event":"io.emberscope.DroppedEvents","Dropped":{"SparkListenerTaskEnd":12}}"#;
+    let dir = Dir::new(&[("log", format!("{}{dropped}\n{dropped}\n", base::log()).as_bytes())]);
+    let output = dir.run(&["summary", "log", "--json"]);
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let told = "24 SparkListenerTaskEnd, dropped for want of room";
+    assert_eq!(summary["trust"]["missing_members"], serde_json::json!([told]));
+    assert_eq!(dir.run(&["summary", "log", "--strict"]).status.code(), Some(4));
+}
+
+#[test]
 fn memory_has_a_limit() {
     let dir = Dir::new(&[]);
     let mut child = start(&dir, &[LIVE, &["--memory", "1MiB", "--reports", "application"]].concat());

@@ -37,7 +37,11 @@ final class DriverSide implements DriverPlugin {
         } catch (Throwable failure) {
             Log.warn("the event stream is off", failure);
         }
-        profiling = Profiling.ofDriver(conf);
+        try {
+            profiling = Profiling.ofDriver(conf);
+        } catch (Throwable failure) {
+            Log.warn("the driver is not recorded", failure);
+        }
         return told;
     }
 

@@ -1,7 +1,12 @@
 package io.emberscope;
 
+import com.fasterxml.jackson.core.JsonEncoding;
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.lang.reflect.Method;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
@@ -19,9 +24,14 @@ final class EventJson {
     /** Where Spark does not say. */
     private static final String DEFAULT_SECRETS = "(?i)secret|password|token|access[.]?key";
 
-    private final Method toJson;
-    /** The second argument of {@link #toJson} from Spark 4 on; null before. */
+    private static final int MOST_KEPT_BYTES = 1 << 20;
+
+    private final Method write;
+    /** The third argument of {@link #write} from Spark 4 on; null before. */
     private final Object options;
+    private final JsonFactory factory = new JsonFactory();
+    /** Used by the listener's thread alone. */
+    private ByteArrayOutputStream buffer = new ByteArrayOutputStream(1 << 14);
     private final Pattern secrets;
     private final SparkConf conf;
 
@@ -33,12 +43,12 @@ final class EventJson {
         Object options = null;
         try {
             Class<?> type = Class.forName("org.apache.spark.util.JsonProtocolOptions");
-            method = protocol.getMethod("sparkEventToJsonString", SparkListenerEvent.class, type);
+            method = protocol.getMethod("writeSparkEventToJson", SparkListenerEvent.class, JsonGenerator.class, type);
             options = type.getConstructor(SparkConf.class).newInstance(conf);
         } catch (ClassNotFoundException before4) {
-            method = protocol.getMethod("sparkEventToJsonString", SparkListenerEvent.class);
+            method = protocol.getMethod("writeSparkEventToJson", SparkListenerEvent.class, JsonGenerator.class);
         }
-        this.toJson = method;
+        this.write = method;
         this.options = options;
     }
 
@@ -55,17 +65,34 @@ final class EventJson {
         }
     }
 
-    /** The line, with its end. */
-    byte[] line(SparkListenerEvent event) throws ReflectiveOperationException {
-        Object json = options == null ? toJson.invoke(null, event) : toJson.invoke(null, event, options);
-        String text = (String) json;
-        if (event instanceof SparkListenerEnvironmentUpdate) {
-            text = new Masking(text, (key, value) -> isSecret(key) || isSecret(value)).masked();
-        } else if (event instanceof SparkListenerJobStart || event instanceof SparkListenerStageSubmitted) {
-            // Of a job's properties Spark masks those of the configuration. Descriptions and the like are kept.
-            text = new Masking(text, (key, value) -> isSecret(key) || isSecret(value) && conf.contains(key)).masked();
+    /** The line, with its end. Called by one thread. */
+    byte[] line(SparkListenerEvent event) throws IOException, ReflectiveOperationException {
+        buffer.reset();
+        try (JsonGenerator generator = factory.createGenerator(buffer, JsonEncoding.UTF8)) {
+            if (options == null) {
+                write.invoke(null, event, generator);
+            } else {
+                write.invoke(null, event, generator, options);
+            }
         }
-        return bytes(text);
+        buffer.write('\n');
+        byte[] line = buffer.toByteArray();
+        if (line.length > MOST_KEPT_BYTES) {
+            buffer = new ByteArrayOutputStream(1 << 14);
+        }
+        if (event instanceof SparkListenerEnvironmentUpdate) {
+            return masked(line, (key, value) -> isSecret(key) || isSecret(value));
+        }
+        if (event instanceof SparkListenerJobStart || event instanceof SparkListenerStageSubmitted) {
+            // Of a job's properties Spark masks those of the configuration. Descriptions and the like are kept.
+            return masked(line, (key, value) -> isSecret(key) || isSecret(value) && conf.contains(key));
+        }
+        return line;
+    }
+
+    private static byte[] masked(byte[] line, Masking.Rule rule) {
+        String text = new String(line, StandardCharsets.UTF_8);
+        return new Masking(text, rule).masked().getBytes(StandardCharsets.UTF_8);
     }
 
     /** What Spark's own log begins with. */

@@ -17,12 +17,21 @@ final class ExecutorSide implements ExecutorPlugin {
 
     @Override
     public void init(PluginContext context, Map<String, String> told) {
+        try {
+            begin(context, told);
+        } catch (Throwable failure) {
+            Log.warn("this executor is neither mapped nor recorded", failure);
+        }
+    }
+
+    private void begin(PluginContext context, Map<String, String> told) {
         SparkConf conf = context.conf();
-        if (conf.getBoolean(TASK_THREADS, false) && conf.getBoolean("spark.eventLog.enabled", false)
-            || conf.getBoolean(TASK_THREADS, false) && conf.getBoolean("spark.emberscope.stream.enabled", false)) {
+        boolean hasReader =
+            conf.getBoolean("spark.eventLog.enabled", false) || conf.getBoolean("spark.emberscope.stream.enabled", false);
+        if (hasReader && conf.getBoolean(TASK_THREADS, false)) {
             taskThreads = new TaskThreads(context);
         }
-        boolean isLocal = "true".equals(told == null ? null : told.get(IS_LOCAL));
+        boolean isLocal = told != null && "true".equals(told.get(IS_LOCAL));
         profiling = isLocal ? Profiling.ofLocalTasks() : Profiling.ofExecutor(conf, context.executorID());
     }
 

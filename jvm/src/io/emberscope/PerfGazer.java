@@ -29,15 +29,17 @@ public class PerfGazer extends StreamListener implements AutoCloseable {
 
     /** For {@code spark.extraListeners}. */
     public PerfGazer(SparkConf conf) {
-        this(conf, Handle.begin(conf, () -> Builder.of(conf)));
+        this(conf, Handle.begin(conf, () -> Builder.of(conf), false));
     }
 
     private PerfGazer(SparkConf conf, Handle handle) {
         super(handle.stream, conf);
         this.handle = handle;
         instance = this;
-        if (handle.stream != null) {
+        try {
             ShutdownHookManager.get().addShutdownHook(this::close, HOOK_PRIORITY);
+        } catch (IllegalStateException late) {
+            Log.warn("the JVM is going down already", late);
         }
     }
 
@@ -79,10 +81,10 @@ public class PerfGazer extends StreamListener implements AutoCloseable {
         private List<String> kinds = Collections.emptyList();
         private Set<String> last = Collections.emptySet();
 
-        static Handle begin(SparkConf conf, Supplier<Builder> wanted) {
+        static Handle begin(SparkConf conf, Supplier<Builder> wanted, boolean isRunning) {
             Handle handle = new Handle();
             try {
-                handle.open(conf, wanted.get());
+                handle.open(conf, wanted.get(), isRunning);
             } catch (Throwable failure) {
                 handle.stream = null;
                 Log.warn("no reports are written", failure);
@@ -90,7 +92,7 @@ public class PerfGazer extends StreamListener implements AutoCloseable {
             return handle;
         }
 
-        private void open(SparkConf conf, Builder wanted) throws Exception {
+        private void open(SparkConf conf, Builder wanted, boolean isRunning) throws Exception {
             kinds = wanted.kinds();
             if (kinds.isEmpty()) {
                 throw new IllegalArgumentException("every kind of report is disabled");
@@ -111,7 +113,7 @@ public class PerfGazer extends StreamListener implements AutoCloseable {
                 DriverSide.eventsFile(conf), budgetMs);
             stream.whenWritten(this::written);
             // A listener that is added to a running application does not hear its beginning any more.
-            if (conf.contains("spark.app.id")) {
+            if (isRunning) {
                 stream.addBeginning(conf);
             }
             stream.start();
@@ -218,7 +220,7 @@ public class PerfGazer extends StreamListener implements AutoCloseable {
 
         /** Starts to work; the listener is to be given to {@code SparkContext.addSparkListener}. */
         public PerfGazer build(SparkConf conf) {
-            return new PerfGazer(conf, Handle.begin(conf, () -> this));
+            return new PerfGazer(conf, Handle.begin(conf, () -> this, conf.contains("spark.app.id")));
         }
 
         private List<String> kinds() {

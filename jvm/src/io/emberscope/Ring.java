@@ -11,6 +11,8 @@ import java.util.TreeMap;
 final class Ring {
     /** What a line takes beside its bytes. */
     private static final int OVERHEAD = 48;
+    /** Bytes that are written together. Waking the writer for each line would cost more than writing it. */
+    private static final int BATCH = 1 << 18;
 
     private final long mostBytes;
     private final ArrayDeque<byte[]> lines = new ArrayDeque<>();
@@ -32,19 +34,20 @@ final class Ring {
             return;
         }
         lines.add(line);
+        boolean wasLess = bytes < BATCH;
         bytes += line.length + OVERHEAD;
-        if (lines.size() == 1) {
+        if (wasLess && bytes >= BATCH) {
             notifyAll();
         }
     }
 
-    /** Waits up to {@code ms} for lines, and moves those there are to {@code to}, some 64 KiB of them. */
+    /** Waits up to {@code ms} for a batch, and moves what there is to {@code to}, a batch at most. */
     synchronized void drain(ArrayDeque<byte[]> to, long ms) throws InterruptedException {
-        if (lines.isEmpty() && !isClosed) {
+        if (bytes < BATCH && !isClosed) {
             wait(ms);
         }
         int moved = 0;
-        while (!lines.isEmpty() && moved < 1 << 16) {
+        while (!lines.isEmpty() && moved < BATCH) {
             byte[] line = lines.poll();
             bytes -= line.length + OVERHEAD;
             moved += line.length;
