@@ -36,6 +36,13 @@ pub struct Target {
     pub no_log: Option<String>,
 }
 
+impl Target {
+    /// The last part of the API's address: attempt or application.
+    pub fn last_part(&self) -> &str {
+        self.attempt_id.as_deref().unwrap_or(&self.application_id)
+    }
+}
+
 #[derive(Deserialize)]
 struct Listed {
     id: String,

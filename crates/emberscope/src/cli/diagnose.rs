@@ -5,6 +5,7 @@ use super::{Reading, reading};
 use crate::exit::UsageError;
 use emberscope_analysis::finding::Severity;
 use emberscope_analysis::reference;
+use emberscope_source::address::Address;
 use std::path::{Path, PathBuf};
 
 /// What `diagnose` needs to know.
@@ -91,11 +92,20 @@ pub(super) fn mean(args: DiagnoseArgs) -> anyhow::Result<DiagnoseOptions> {
         },
         out: args.out,
     });
+    // The page of a query or stage in the Spark UI is about that.
+    let page = match &args.sources[..] {
+        [only] => Address::parse(only),
+        _ => None,
+    };
+    let sql_id = args.sql_id.or_else(|| page.as_ref()?.sql_id);
+    let stage = args.stage.or_else(|| page.as_ref()?.stage);
+    let mut reading = reading(args.sources, &args.reading, &args.remote)?;
+    reading.sql_id = sql_id;
     Ok(DiagnoseOptions {
-        reading: reading(args.sources, &args.reading, &args.remote)?,
+        reading,
         only: known(&args.only)?,
-        sql_id: args.sql_id,
-        stage: args.stage,
+        sql_id,
+        stage,
         thresholds: args.thresholds,
         fail_on: args.fail_on.map(|level| match level {
             FailOnName::Critical => Severity::Critical,

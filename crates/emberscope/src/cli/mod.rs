@@ -79,6 +79,8 @@ pub(crate) struct Reading {
     pub(crate) progress: bool,
     /// Whether only errors are told.
     pub(crate) quiet: bool,
+    /// The query that is asked about, which a server need not list.
+    pub(crate) sql_id: Option<u64>,
     /// How to talk to servers.
     pub(crate) client: Box<ClientOptions>,
 }
@@ -159,6 +161,7 @@ fn reading(sources: Vec<String>, args: &ReadingArgs, remote: &RemoteArgs) -> any
         progress: !args.no_progress && !args.quiet,
         quiet: args.quiet,
         client: Box::new(remote::mean(remote)?),
+        sql_id: None,
     })
 }
 
