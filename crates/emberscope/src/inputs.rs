@@ -1,6 +1,7 @@
 //! From the sources a user names to runs, with a verdict on everything else.
 
 mod answers;
+pub(crate) mod evidence;
 pub(crate) mod remote;
 
 use crate::cli::Reading;
@@ -66,6 +67,7 @@ pub(crate) fn for_all_runs<T>(
     for source in &reading.sources {
         found.extend(find(reading, guards, source, &mut tally));
     }
+    found.extend(reading.extra.iter().cloned());
     check_members(guards, &found)?;
     let several = found.len() > 1;
     tally.read(reading, found, &read, &mut |run, more| show(run, more, several))?;

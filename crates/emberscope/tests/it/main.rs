@@ -7,6 +7,7 @@ mod command;
 mod contract;
 mod diagnose;
 mod doctor;
+mod evidence;
 mod export;
 mod flame;
 mod inputs;

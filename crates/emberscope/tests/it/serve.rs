@@ -7,13 +7,13 @@ use std::net::TcpStream;
 use std::process::{Child, Stdio};
 
 /// A server that is stopped when the test is over.
-struct Server {
+pub(crate) struct Server {
     child: Child,
     told: Vec<String>,
 }
 
 impl Server {
-    fn start(dir: &Dir, args: &[&str]) -> Server {
+    pub(crate) fn start(dir: &Dir, args: &[&str]) -> Server {
         let mut command = dir.command(&[&["serve", "--no-browser", "--port", "0"], args].concat());
         command.env("EMBERSCOPE_TOKEN", "of-the-test").stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -29,7 +29,7 @@ impl Server {
         Server { child, told }
     }
 
-    fn address(&self) -> &str {
+    pub(crate) fn address(&self) -> &str {
         self.told[0].rsplit("http://").next().unwrap()
     }
 
