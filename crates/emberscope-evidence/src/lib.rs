@@ -10,6 +10,7 @@ pub mod hot_keys;
 pub mod locate;
 pub mod mapping;
 pub mod report;
+pub mod schema;
 pub mod sections;
 mod stages;
 

@@ -95,8 +95,8 @@ fn asked_by(view: &SqlView<'_>, id: u32, node: &Node) -> Option<(Vec<FragmentKin
         OperatorClass::Sort => {
             let kinds = match node.detail.contains("], true") || node.name.starts_with("TakeOrdered") {
                 true => vec![K::OrderBy],
-                // Within partitions: for a merge join, a window, or SORT BY.
-                false => vec![K::Join, K::Window, K::DistributeBy],
+                // Within partitions: for a merge join, a window, an aggregation of sorted rows, or SORT BY.
+                false => vec![K::Join, K::Window, K::GroupBy, K::DistributeBy],
             };
             (kinds, words_of(&node.detail))
         }

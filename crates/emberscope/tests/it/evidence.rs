@@ -44,6 +44,30 @@ fn report(dir: &Dir, args: &[&str]) -> (String, Value) {
     (text, serde_json::from_slice(&json).unwrap())
 }
 
+/// `EMBERSCOPE_UPDATE=1` writes the schema anew.
+#[test]
+fn the_schema_is_the_committed_one_and_reports_keep_to_it() {
+    let wanted = emberscope_evidence::schema::json_schema().to_value();
+    let text = serde_json::to_string_pretty(&wanted).unwrap() + "\n";
+    let path = root().join("docs/schema/evidence_report.schema.json");
+    if std::env::var_os("EMBERSCOPE_UPDATE").is_some() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), text, "{} is stale", path.display());
+    let log = root().join("fixtures/logs/sql-aqe-3.5.9");
+    let dir = dir();
+    for args in [
+        &["--explain", "e.txt", "--sql-file", "q.sql"][..],
+        &["--log", "run.log", "--sql-file", "q.sql", "--explain", "e.txt"],
+        &[log.to_str().unwrap(), "--sql-file", "q.sql", "--sql-id", "3"],
+        &[log.to_str().unwrap(), "--exec-time", "2026-11-30T06:29:28Z"],
+    ] {
+        let (_, json) = report(&dir, args);
+        let errors = crate::schema::errors(&wanted, &json["evidence_report"]);
+        assert!(errors.is_empty(), "{errors:?}");
+    }
+}
+
 #[test]
 fn explain_and_sql_alone_give_the_plan_and_its_clauses() {
     let (text, json) = report(&dir(), &["--explain", "e.txt", "--sql-file", "q.sql"]);
