@@ -11,8 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 /// What to ask for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Wanted {
+    /// The attempt that is asked about; of several the newest where none is named.
+    pub attempt_id: Option<String>,
     /// The query that is asked about: fetched with its plan whatever the list says.
     pub sql_id: Option<u64>,
     /// Plans of how many queries to fetch, newest first: each is a request.
@@ -21,7 +23,7 @@ pub struct Wanted {
 
 impl Default for Wanted {
     fn default() -> Self {
-        Wanted { sql_id: None, plans: 500 }
+        Wanted { attempt_id: None, sql_id: None, plans: 500 }
     }
 }
 
@@ -78,12 +80,19 @@ const MOST_PAGES: usize = 10_000;
 /// When a main answer is missing or is none of Spark's.
 pub fn collect(
     answers: &dyn Answers,
-    wanted: Wanted,
+    wanted: &Wanted,
     progress: &dyn Fn(u64),
 ) -> Result<Collected, RestError> {
     let asked = Asked { answers, progress, count: std::cell::Cell::new(0) };
     let application: Application = asked.optional("")?.unwrap_or_default();
-    let attempt = application.attempts.into_iter().next().unwrap_or_default();
+    let mut attempts = application.attempts;
+    // Newest first, as servers list them.
+    let is_wanted =
+        |attempt: &Attempt| wanted.attempt_id.is_some() && attempt.attempt_id == wanted.attempt_id;
+    let attempt = match attempts.iter().position(is_wanted).unwrap_or(0) {
+        at if at < attempts.len() => attempts.swap_remove(at),
+        _ => Attempt::default(),
+    };
     let environment: Option<Environment> = asked.optional("environment")?;
     let executors: Vec<Executor> = match asked.optional("allexecutors")? {
         Some(executors) => executors,
@@ -148,7 +157,7 @@ impl Asked<'_> {
     }
 
     /// All queries that the server lists, with the plans of the wanted ones.
-    fn queries(&self, wanted: Wanted, made: &mut Collected) -> Result<Vec<Sql>, RestError> {
+    fn queries(&self, wanted: &Wanted, made: &mut Collected) -> Result<Vec<Sql>, RestError> {
         let mut queries: Vec<Sql> = Vec::new();
         if self.answers.has_pages() {
             for page in 0..MOST_PAGES {

@@ -115,7 +115,7 @@ fn the_answers_of_a_history_server_are_the_run_of_its_log() {
         let Ok(found) = discover(log.to_str().unwrap()) else { continue };
         let [source] = &found.runs[..] else { continue };
         let from_log = load(source, ScanOptions::default(), ParseOptions::default(), &|_| {});
-        let Ok(made) = collect(&recorded, Wanted::default(), &|_| {}) else { continue };
+        let Ok(made) = collect(&recorded, &Wanted::default(), &|_| {}) else { continue };
         let from_answers = run_of(&made);
         let name = file.file_name().unwrap().to_string_lossy().into_owned();
         assert_eq!(from_answers.trust.bad_lines.count, 0, "{name} {:?}", from_answers.trust.bad_lines.first);
@@ -167,14 +167,14 @@ fn answers_in_a_folder_are_told_by_their_content() {
     assert!(!Saved::is_at(&dir.path().join("other.json")) && !Saved::is_at(&dir.path().join("notes.txt")));
     let saved = Saved::read(dir.path()).unwrap();
     assert_eq!(saved.skipped.len(), 2, "{:?}", saved.skipped);
-    let from_folder = run_of(&collect(&saved, Wanted::default(), &|_| {}).unwrap());
-    let from_server = run_of(&collect(&recorded, Wanted::default(), &|_| {}).unwrap());
+    let from_folder = run_of(&collect(&saved, &Wanted::default(), &|_| {}).unwrap());
+    let from_server = run_of(&collect(&recorded, &Wanted::default(), &|_| {}).unwrap());
     let tasks = |run: &Run| summarize(run).totals.tasks.attempts;
     assert_eq!(tasks(&from_folder), tasks(&from_server));
     assert!(tasks(&from_folder) > 0);
     let alone = Saved::read(&dir.path().join("one.json")).unwrap();
     assert_eq!(
-        run_of(&collect(&alone, Wanted::default(), &|_| {}).unwrap()).jobs.len(),
+        run_of(&collect(&alone, &Wanted::default(), &|_| {}).unwrap()).jobs.len(),
         from_server.jobs.len()
     );
 }
@@ -196,7 +196,7 @@ fn what_a_server_has_forgotten_is_told() {
         ("stages", r#"[{"stageId":9,"attemptId":0,"status":"COMPLETE","numTasks":3,"submissionTime":"2026-01-01T00:00:01.000GMT","completionTime":"2026-01-01T00:00:08.000GMT"}]"#.to_owned()),
         ("stages/9/0/taskList", r#"[{"taskId":5,"index":0,"status":"SUCCESS","launchTime":"2026-01-01T00:00:02.000GMT","duration":1000,"executorId":"1","host":"h"}]"#.to_owned()),
     ]);
-    let made = collect(&given, Wanted::default(), &|_| {}).unwrap();
+    let made = collect(&given, &Wanted::default(), &|_| {}).unwrap();
     let text = made.forgotten.join("\n");
     for part in ["7 of 8 jobs", "9 of 10 stages", "tasks of stage 9.0: 1 of 3"] {
         assert!(text.contains(part), "{text}");
@@ -210,9 +210,24 @@ fn what_a_server_has_forgotten_is_told() {
 #[test]
 fn broken_answers_are_errors_that_name_the_path() {
     let given = Given(vec![("jobs", "[{".to_owned())]);
-    let error = collect(&given, Wanted::default(), &|_| {}).unwrap_err().to_string();
+    let error = collect(&given, &Wanted::default(), &|_| {}).unwrap_err().to_string();
     assert!(error.contains("`jobs`"), "{error}");
     let given = Given(vec![("jobs", r#"[{"jobId":"x"}]"#.to_owned())]);
-    assert!(collect(&given, Wanted::default(), &|_| {}).is_err());
-    assert!(collect(&Given(Vec::new()), Wanted::default(), &|_| {}).is_err());
+    assert!(collect(&given, &Wanted::default(), &|_| {}).is_err());
+    assert!(collect(&Given(Vec::new()), &Wanted::default(), &|_| {}).is_err());
+}
+
+#[test]
+fn the_named_attempt_is_taken_and_else_the_newest() {
+    let given = || {
+        Given(vec![
+            ("", r#"{"id":"a","name":"n","attempts":[{"attemptId":"2","startTimeEpoch":20},{"attemptId":"1","startTimeEpoch":10}]}"#.to_owned()),
+            ("jobs", r#"[{"jobId":0,"status":"RUNNING","stageIds":[]}]"#.to_owned()),
+        ])
+    };
+    let of = |attempt_id: Option<&str>| {
+        let wanted = Wanted { attempt_id: attempt_id.map(str::to_owned), ..Wanted::default() };
+        collect(&given(), &wanted, &|_| {}).unwrap().attempt_id
+    };
+    assert_eq!((of(None).as_deref(), of(Some("1")).as_deref()), (Some("2"), Some("1")));
 }

@@ -20,7 +20,7 @@ pub(super) fn saved(source: &str, sql_id: Option<u64>) -> Option<Result<Discover
         Ok(saved) => saved,
         Err(error) => return Some(Err(unreadable(error))),
     };
-    let mut found = discovery(source, &saved, Wanted { sql_id, ..Wanted::default() }, &|_| {});
+    let mut found = discovery(source, &saved, &Wanted { sql_id, ..Wanted::default() }, &|_| {});
     if let Ok(found) = &mut found {
         found.skipped.extend(saved.skipped.iter().map(|(path, reason)| SkippedPath {
             path: path.display().to_string(),
@@ -36,7 +36,7 @@ pub(super) fn saved(source: &str, sql_id: Option<u64>) -> Option<Result<Discover
 pub(super) fn discovery(
     label: &str,
     answers: &dyn Answers,
-    wanted: Wanted,
+    wanted: &Wanted,
     progress: &dyn Fn(u64),
 ) -> Result<Discovery, (String, String)> {
     let made = collect(answers, wanted, progress).map_err(|error| {

@@ -48,8 +48,12 @@ fn from_api(reading: &Reading, client: &Client, target: &Target) -> Result<Disco
     }
     let progress = Progress::of_download(reading.progress, "asking the monitoring API");
     let live = Live { client, target };
-    let wanted = Wanted { sql_id: reading.sql_id.or(target.address.sql_id), ..Wanted::default() };
-    answers::discovery(&label, &live, wanted, &|count| progress.at(count))
+    let wanted = Wanted {
+        attempt_id: target.attempt_id.clone(),
+        sql_id: reading.sql_id.or(target.address.sql_id),
+        ..Wanted::default()
+    };
+    answers::discovery(&label, &live, &wanted, &|count| progress.at(count))
 }
 
 /// Answers of a server.
@@ -62,8 +66,11 @@ impl Answers for Live<'_> {
     fn answer(&self, path: &str) -> Result<Option<Vec<u8>>, AnswerError> {
         let told = |error: FetchError| AnswerError(format!("{error}\n{}", error.hint()));
         let url = match path {
-            // The application itself has no slash at its end.
-            "" => join(&self.target.api, &format!("../{}", self.target.last_part())),
+            // The application with all its attempts; it has no slash at its end.
+            "" => {
+                let up = if self.target.attempt_id.is_some() { "../../" } else { "../" };
+                join(&self.target.api, &format!("{up}{}", self.target.application_id))
+            }
             path => join(&self.target.api, path),
         };
         match self.client.get(&url.map_err(told)?) {
