@@ -8,6 +8,7 @@
 mod bars;
 mod card;
 pub mod escape;
+mod evidence;
 mod flame;
 mod frame;
 mod histogram;
@@ -16,6 +17,7 @@ mod timeline;
 
 use emberscope_analysis::diagnosis::Diagnosis;
 use emberscope_analysis::plots::Plots;
+use emberscope_evidence::sections::Section;
 pub use flame::flame_page;
 pub use frame::{BASE, policy};
 
@@ -34,7 +36,12 @@ pub struct TrustWords {
 
 /// The page.
 pub fn page(diagnosis: &Diagnosis, plots: &Plots, trust: &TrustWords) -> String {
-    document(diagnosis, plots, trust, String::new())
+    document(diagnosis, plots, trust, &[], String::new())
+}
+
+/// The page with the parts of an evidence report before everything else.
+pub fn page_with(diagnosis: &Diagnosis, plots: &Plots, trust: &TrustWords, parts: &[Section]) -> String {
+    document(diagnosis, plots, trust, parts, String::new())
 }
 
 /// The page as a server shows it: with a way back to `back`, which is called `name`.
@@ -50,11 +57,18 @@ pub fn page_with_way_back(
         escape::text(back),
         escape::text(name)
     );
-    document(diagnosis, plots, trust, link)
+    document(diagnosis, plots, trust, &[], link)
 }
 
-fn document(diagnosis: &Diagnosis, plots: &Plots, trust: &TrustWords, mut body: String) -> String {
+fn document(
+    diagnosis: &Diagnosis,
+    plots: &Plots,
+    trust: &TrustWords,
+    parts: &[Section],
+    mut body: String,
+) -> String {
     sections::top(&mut body, diagnosis, plots);
+    evidence::parts(&mut body, parts);
     sections::verdict(&mut body, diagnosis);
     sections::attribution(&mut body, diagnosis);
     sections::findings(&mut body, diagnosis, plots);

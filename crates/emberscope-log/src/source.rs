@@ -6,6 +6,7 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -121,6 +122,19 @@ pub struct RunSource {
     pub app_id_hint: Option<String>,
     /// Attempt by file or directory name.
     pub attempt_hint: Option<String>,
+    /// What it is known from, where that is not its event log.
+    pub provenance: Provenance,
+}
+
+/// What is to be said of a run that was put together from other evidence than its event log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Provenance {
+    /// What a reader of the numbers should know.
+    pub notes: Vec<String>,
+    /// Kinds of evidence that are not there at all.
+    pub not_measured: BTreeSet<String>,
+    /// What was there once, and is no more.
+    pub forgotten: Vec<String>,
 }
 
 /// Why a path gave no run.

@@ -36,6 +36,12 @@ const PAGES: [&str; 12] = [
 ];
 
 impl Address {
+    /// Reads an address as typed; `None` where it is none of HTTP.
+    pub fn parse(text: &str) -> Option<Address> {
+        let url = Url::parse(text).ok()?;
+        matches!(url.scheme(), "http" | "https").then(|| Address::of(&url))
+    }
+
     /// Reads an address. Credentials, query and fragment are not in the roots.
     pub fn of(url: &Url) -> Address {
         let parts: Vec<&str> = url.path().split('/').filter(|part| !part.is_empty()).collect();

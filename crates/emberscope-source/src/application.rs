@@ -28,8 +28,9 @@ pub struct Target {
     pub api: Url,
     /// Application.
     pub application_id: String,
-    /// Attempt, where one was named.
+    /// Attempt: the one that was named; for answers of the API else the newest, where attempts are numbered.
     pub attempt_id: Option<String>,
+    newest_attempt: Option<String>,
     /// What the address says beside that.
     pub address: Address,
     /// Why there is no event log, where there is none.
@@ -47,6 +48,7 @@ struct Listed {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ListedAttempt {
+    attempt_id: Option<String>,
     #[serde(default)]
     start_time_epoch: i64,
 }
@@ -92,6 +94,13 @@ pub fn fetch(
         }
         Err(error) => return Err(error),
     }
+    // The archive has all attempts; answers are about one.
+    if target.attempt_id.is_none()
+        && let Some(attempt) = target.newest_attempt.take()
+    {
+        target.api = join(&target.api, &format!("{attempt}/"))?;
+        target.attempt_id = Some(attempt);
+    }
     Ok(Fetched::Api(target))
 }
 
@@ -123,16 +132,12 @@ fn find(client: &Client, place: &Address) -> Result<Target, FetchError> {
 
 fn find_at(client: &Client, root: &Url, place: &Address) -> Result<Target, FetchError> {
     let list = join(root, "api/v1/applications")?;
-    let id = match &place.application_id {
-        Some(id) => {
-            let one: Listed = client.get_json(&join(&list, &format!("applications/{id}"))?)?;
-            one.id
-        }
-        None => {
-            let all: Vec<Listed> = client.get_json(&list)?;
-            only(root, &all)?
-        }
+    let found: Listed = match &place.application_id {
+        Some(id) => client.get_json(&join(&list, &format!("applications/{id}"))?)?,
+        None => only(root, client.get_json(&list)?)?,
     };
+    let newest_attempt = found.attempts.into_iter().next().and_then(|attempt| attempt.attempt_id);
+    let id = found.id;
     let mut api = join(&list, &format!("applications/{id}/"))?;
     if let Some(attempt) = &place.attempt_id {
         api = join(&api, &format!("{attempt}/"))?;
@@ -141,25 +146,30 @@ fn find_at(client: &Client, root: &Url, place: &Address) -> Result<Target, Fetch
         api,
         application_id: id,
         attempt_id: place.attempt_id.clone(),
+        newest_attempt,
         address: place.clone(),
         no_log: None,
     })
 }
 
 /// The application of a server that has one.
-fn only(root: &Url, all: &[Listed]) -> Result<String, FetchError> {
-    match all {
-        [one] => Ok(one.id.clone()),
-        [] => Err(FetchError::NoApplication { url: shown(root) }),
-        several => {
-            let mut newest: Vec<&Listed> = several.iter().collect();
+fn only(root: &Url, mut all: Vec<Listed>) -> Result<Listed, FetchError> {
+    match (all.pop(), &all[..]) {
+        (Some(one), []) => Ok(one),
+        (None, _) => Err(FetchError::NoApplication { url: shown(root) }),
+        (Some(last), others) => {
+            let mut newest: Vec<&Listed> = others.iter().chain([&last]).collect();
             let start = |app: &Listed| app.attempts.iter().map(|attempt| attempt.start_time_epoch).max();
             newest.sort_by_key(|app| std::cmp::Reverse(start(app)));
             let examples = newest.iter().take(EXAMPLES).map(|app| {
                 let name = app.name.as_deref().unwrap_or("unnamed");
                 format!("{}history/{}/ ({name})", shown(root), app.id)
             });
-            Err(FetchError::Several { url: shown(root), count: several.len(), examples: examples.collect() })
+            Err(FetchError::Several {
+                url: shown(root),
+                count: others.len() + 1,
+                examples: examples.collect(),
+            })
         }
     }
 }

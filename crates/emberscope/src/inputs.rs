@@ -1,5 +1,7 @@
 //! From the sources a user names to runs, with a verdict on everything else.
 
+mod answers;
+pub(crate) mod evidence;
 pub(crate) mod remote;
 
 use crate::cli::Reading;
@@ -65,6 +67,7 @@ pub(crate) fn for_all_runs<T>(
     for source in &reading.sources {
         found.extend(find(reading, guards, source, &mut tally));
     }
+    found.extend(reading.extra.iter().cloned());
     check_members(guards, &found)?;
     let several = found.len() > 1;
     tally.read(reading, found, &read, &mut |run, more| show(run, more, several))?;
@@ -75,7 +78,9 @@ pub(crate) fn for_all_runs<T>(
 /// What a source holds; what it does not is told, or kept for the end.
 pub(crate) fn find(reading: &Reading, guards: &[Guard], source: &str, tally: &mut Tally) -> Vec<RunSource> {
     let found = if remote::is_address(source) {
-        remote::fetch(reading, source).map_err(|error| (error.to_string(), error.hint()))
+        remote::fetch(reading, source)
+    } else if let Some(found) = answers::saved(source, reading.sql_id) {
+        found
     } else {
         discover(source).map_err(|error| (error.to_string(), error.hint().to_owned()))
     };

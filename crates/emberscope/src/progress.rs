@@ -35,14 +35,14 @@ impl Progress {
         Progress { bar, started: Instant::now(), waits: AtomicBool::new(wanted) }
     }
 
-    /// Starts a bar for a download, whose length nobody tells.
-    pub(crate) fn of_download(wanted: bool) -> Self {
+    /// Starts a bar that only counts: bytes of a download, or answers.
+    pub(crate) fn of_download(wanted: bool, what: &'static str) -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
-        let template = "{spinner} {wide_msg} {binary_bytes:>11}  {binary_bytes_per_sec:>13}";
+        let template = "{spinner} {wide_msg} {human_pos:>11}";
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
-        bar.set_message("downloading the event log");
+        bar.set_message(what);
         Progress { bar, started: Instant::now(), waits: AtomicBool::new(wanted) }
     }
 

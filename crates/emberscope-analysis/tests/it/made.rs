@@ -10,7 +10,7 @@ use emberscope_analysis::thresholds::Thresholds;
 use emberscope_log::block::ParseOptions;
 use emberscope_log::input::Memory;
 use emberscope_log::scan::ScanOptions;
-use emberscope_log::source::{Member, RunSource, SourceKind, discover};
+use emberscope_log::source::{Member, Provenance, RunSource, SourceKind, discover};
 use emberscope_model::load::load;
 use emberscope_model::run::Run;
 use serde_json::{Map, Value, json};
@@ -291,6 +291,7 @@ impl Made {
             in_progress: None,
             app_id_hint: Some("app-made".to_owned()),
             attempt_hint: None,
+            provenance: Provenance::default(),
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use super::{Discovery, Member, Origin, PathStatus, RunSource, SkippedPath, SourceKind};
+use super::{Discovery, Member, Origin, PathStatus, Provenance, RunSource, SkippedPath, SourceKind};
 use crate::archive::Archive;
 use crate::codec::{Codec, Decoder, StreamEnd, foreign, is_zip, sniff};
 use crate::input::{HEAD_BYTES, Input, Memory, Stdin, read_head};
@@ -187,6 +187,7 @@ impl Assembler {
             in_progress: name.in_progress,
             app_id_hint: name.app_id,
             attempt_hint: name.attempt,
+            provenance: Provenance::default(),
         });
     }
 

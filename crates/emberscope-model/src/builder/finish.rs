@@ -9,9 +9,10 @@ use crate::run::{
     UnsubmittedStage,
 };
 use crate::sql::{SqlExecution, SqlStatus};
-use crate::trust::{StageCoverage, Trust};
+use crate::trust::{FileStatus, StageCoverage, Trust};
 use emberscope_log::columns::TaskStatus;
 use emberscope_log::event::task::TaskRow;
+use emberscope_log::source::Provenance;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 impl RunBuilder {
@@ -25,6 +26,7 @@ impl RunBuilder {
             .missing_members
             .extend(dropped.map(|(name, times)| format!("{times} {name}, dropped for want of room")));
         trust.compacted = self.source.compacted;
+        tell_provenance(&self.source.provenance, &mut trust);
         let environment = self.environment.take().unwrap_or_default();
         let identity = engine::identify(&environment, &trust.unknown_events);
         trust.engine = identity.engine.to_owned();
@@ -211,6 +213,29 @@ impl RunBuilder {
         if run.storage.block_updates == 0 {
             trust.not_logged.insert("block updates (spark.eventLog.logBlockUpdates.enabled)".to_owned());
         }
+    }
+}
+
+/// How many forgotten things are named in one line.
+const TOLD_FORGOTTEN: usize = 5;
+
+/// What holds of a run that was put together from other evidence than its log.
+fn tell_provenance(provenance: &Provenance, trust: &mut Trust) {
+    trust.notes.extend(provenance.notes.iter().cloned());
+    trust.not_logged.extend(provenance.not_measured.iter().cloned());
+    let forgotten = &provenance.forgotten;
+    if forgotten.is_empty() {
+        return;
+    }
+    let more = forgotten.len().saturating_sub(TOLD_FORGOTTEN);
+    let mut reason = format!("the server has forgotten {}", forgotten[..forgotten.len() - more].join(", "));
+    if more > 0 {
+        reason.push_str(&format!(" and {more} more"));
+    }
+    for file in trust.files.iter_mut().filter(|file| file.status == FileStatus::Ok) {
+        file.status = FileStatus::Partial;
+        file.reason = Some(reason.clone());
+        file.hint = Some("the event log has all of it".to_owned());
     }
 }
 

@@ -31,7 +31,7 @@ use emberscope_log::event::app::{
 };
 use emberscope_log::event::reason::TaskEndReason;
 use emberscope_log::event::stream::ConnectEvent;
-use emberscope_log::source::RunSource;
+use emberscope_log::source::{Provenance, RunSource};
 use emberscope_log::strings::StringTable;
 use prepare::PreparedPlan;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -100,6 +100,7 @@ struct SourceFacts {
     compacted: bool,
     app_id_hint: Option<String>,
     attempt_hint: Option<String>,
+    provenance: Provenance,
 }
 
 impl SourceFacts {
@@ -111,6 +112,7 @@ impl SourceFacts {
             compacted: source.compacted,
             app_id_hint: source.app_id_hint.clone(),
             attempt_hint: source.attempt_hint.clone(),
+            provenance: source.provenance.clone(),
         }
     }
 }

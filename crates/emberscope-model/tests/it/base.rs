@@ -3,7 +3,7 @@
 use emberscope_log::block::ParseOptions;
 use emberscope_log::input::Memory;
 use emberscope_log::scan::ScanOptions;
-use emberscope_log::source::{Member, RunSource, SourceKind};
+use emberscope_log::source::{Member, Provenance, RunSource, SourceKind};
 use emberscope_model::load::load;
 use emberscope_model::run::Run;
 use emberscope_model::summary::{Summary, summarize};
@@ -79,6 +79,7 @@ pub(crate) fn source(name: &str, members: Vec<Vec<u8>>) -> RunSource {
         in_progress: None,
         app_id_hint: Some(name.to_owned()),
         attempt_hint: None,
+        provenance: Provenance::default(),
     }
 }
 

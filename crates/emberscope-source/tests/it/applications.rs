@@ -37,9 +37,10 @@ fn the_log_of_an_attempt_behind_a_gateway() {
 #[test]
 fn a_live_ui_behind_a_proxy_has_the_api_alone() {
     let server = Server::start(|request, _, out| match request.path.as_str() {
-        "/proxy/application_1_1/api/v1/applications/application_1_1" => {
-            json(out, r#"{"id":"application_1_1","name":"x","attempts":[{"completed":false}]}"#)
-        }
+        "/proxy/application_1_1/api/v1/applications/application_1_1" => json(
+            out,
+            r#"{"id":"application_1_1","name":"x","attempts":[{"attemptId":"2","completed":false}]}"#,
+        ),
         "/proxy/application_1_1/api/v1/applications/application_1_1/logs" => {
             respond(out, "200 OK", "Content-Type: application/octet-stream\r\n", &EMPTY_ZIP)
         }
@@ -49,7 +50,8 @@ fn a_live_ui_behind_a_proxy_has_the_api_alone() {
     let found = fetched(ClientOptions::default(), &address).unwrap();
     let Fetched::Api(target) = found else { panic!("{found:?}") };
     assert_eq!(target.address.sql_id, Some(94));
-    assert!(target.api.path().ends_with("/applications/application_1_1/"));
+    // Answers are about one attempt, the newest.
+    assert!(target.api.path().ends_with("/applications/application_1_1/2/"), "{}", target.api);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use super::{Reading, ending, no_form, reading};
 use crate::exit::UsageError;
 use emberscope_analysis::finding::Severity;
 use emberscope_analysis::reference;
+use emberscope_source::address::Address;
 use std::path::{Path, PathBuf};
 
 /// What `diagnose` needs to know.
@@ -12,6 +13,8 @@ use std::path::{Path, PathBuf};
 pub(crate) struct DiagnoseOptions {
     /// What to read.
     pub(crate) reading: Reading,
+    /// What there is beside it.
+    pub(crate) evidence: EvidenceFiles,
     /// Tags to check; empty = all.
     pub(crate) only: Vec<String>,
     /// The SQL execution that is asked for.
@@ -52,8 +55,38 @@ pub(crate) enum DiagnoseFormat {
     Html,
 }
 
-pub(super) fn mean(args: DiagnoseArgs) -> anyhow::Result<DiagnoseOptions> {
-    if args.sources.is_empty() {
+/// What there is beside the run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct EvidenceFiles {
+    /// The query.
+    pub(crate) sql: Option<PathBuf>,
+    /// When it was submitted, epoch milliseconds.
+    pub(crate) submitted_ms: Option<i64>,
+    /// Output of `EXPLAIN`.
+    pub(crate) explain: Option<PathBuf>,
+    /// Log of the driver.
+    pub(crate) driver_log: Option<PathBuf>,
+}
+
+impl EvidenceFiles {
+    /// Whether there is any.
+    pub(crate) fn is_any(&self) -> bool {
+        self.sql.is_some()
+            || self.submitted_ms.is_some()
+            || self.explain.is_some()
+            || self.driver_log.is_some()
+    }
+}
+
+pub(super) fn mean(mut args: DiagnoseArgs) -> anyhow::Result<DiagnoseOptions> {
+    args.sources.extend(args.url.take());
+    let evidence = EvidenceFiles {
+        sql: args.sql_file.take(),
+        submitted_ms: args.submitted_at,
+        explain: args.explain.take(),
+        driver_log: args.driver_log.take(),
+    };
+    if args.sources.is_empty() && evidence.explain.is_none() && evidence.driver_log.is_none() {
         let named = match &args.json {
             Some(Some(file)) => format!("`--json {}` names the file to write", file.display()),
             _ => "nothing was named to read".to_owned(),
@@ -89,11 +122,21 @@ pub(super) fn mean(args: DiagnoseArgs) -> anyhow::Result<DiagnoseOptions> {
         None => args.out.as_deref().map_or(Ok(DiagnoseFormat::Text), by_name)?,
     };
     let target = is_shown.then_some(Target { format, out: args.out });
+    // The page of a query or stage in the Spark UI is about that.
+    let page = match &args.sources[..] {
+        [only] => Address::parse(only),
+        _ => None,
+    };
+    let sql_id = args.sql_id.or_else(|| page.as_ref()?.sql_id);
+    let stage = args.stage.or_else(|| page.as_ref()?.stage);
+    let mut reading = reading(args.sources, &args.reading, &args.remote)?;
+    reading.sql_id = sql_id;
     Ok(DiagnoseOptions {
-        reading: reading(args.sources, &args.reading, &args.remote)?,
+        reading,
+        evidence,
         only: known(&args.only)?,
-        sql_id: args.sql_id,
-        stage: args.stage,
+        sql_id,
+        stage,
         thresholds: args.thresholds,
         fail_on: args.fail_on.map(|level| match level {
             FailOnName::Critical => Severity::Critical,
@@ -151,6 +194,19 @@ fn known(only: &[String]) -> anyhow::Result<Vec<String>> {
         .collect()
 }
 
+/// `2026-11-02T08:06:50Z`, `2026-11-02 08:06:50` (UTC), or epoch milliseconds.
+pub(super) fn moment(text: &str) -> Result<i64, String> {
+    let text = text.trim();
+    let zoned = || text.parse::<jiff::Timestamp>().ok();
+    let civil = || {
+        let time: jiff::civil::DateTime = text.parse().ok()?;
+        jiff::tz::TimeZone::UTC.to_timestamp(time).ok()
+    };
+    let epoch = text.parse::<i64>().ok();
+    let parsed = epoch.or_else(|| zoned().or_else(civil).map(|time| time.as_millisecond()));
+    parsed.ok_or_else(|| "a time is like 2026-11-02T08:06:50Z, in UTC where it names no zone".to_owned())
+}
+
 /// `14`, `14.1`.
 pub(super) fn stage(text: &str) -> Result<(u32, Option<u32>), String> {
     let parsed = match text.split_once('.') {
@@ -163,6 +219,14 @@ pub(super) fn stage(text: &str) -> Result<(u32, Option<u32>), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn moments() {
+        assert_eq!(moment("2026-11-30T19:49:42Z"), Ok(1_796_068_182_000));
+        assert_eq!(moment("2026-11-30 19:49:42"), Ok(1_796_068_182_000));
+        assert_eq!(moment("1796068182000"), Ok(1_796_068_182_000));
+        assert!(moment("noon").is_err());
+    }
 
     #[test]
     fn stages() {

@@ -306,6 +306,9 @@ Examples:
   emberscope diagnose app-1 --format json | jq '.findings[].title'
   emberscope diagnose app-1 --fail-on warning --only SKEW,SPILL,FAIL
   emberscope diagnose app-1 --stage 14 --all
+  emberscope diagnose http://host:18080/history/app-1/ --sql-id 94 \\
+    --sql-file q.sql --explain e.txt --driver-log run.log --out report.md
+  emberscope diagnose --driver-log run.log --sql-file q.sql
 
 A finding is critical where its fix can save 2 % of the run's wall time or more, a
 warning from 0.5 % on, else info; a job or stage that failed is critical. Savings
@@ -316,6 +319,11 @@ are ranges, found by replaying the run task by task with the fix applied.
   [SKEW]
   ratio = 4
 
+With the options under Evidence the report has eight parts, from conclusion to what
+has to be checked elsewhere, with the clauses of the query beside the operators. A
+log that names the Spark UI is followed there, without credentials; where nobody
+answers, the log itself is the run. Nothing is run, only read.
+
 With several runs each is diagnosed in turn; JSON is one object per run and line,
 HTML holds one run. Exit codes with --fail-on: 10 for a finding at or above the
 level; 11 for none, where a log is not whole, so that more may be hidden. 4, with
@@ -324,8 +332,23 @@ level; 11 for none, where a log is not whole, so that more may be hidden. 4, wit
 #[derive(Debug, Args)]
 pub(super) struct DiagnoseArgs {
     /// Event log: file, directory, zip archive, `-` for standard input; or the address of a run
-    #[arg(required_unless_present = "json", value_name = "SOURCE", value_hint = ValueHint::AnyPath)]
+    #[arg(required_unless_present_any = ["json", "url", "driver_log", "explain"], value_name = "SOURCE", value_hint = ValueHint::AnyPath)]
     pub(super) sources: Vec<String>,
+    /// Address of a run, as a further SOURCE
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url, help_heading = "Evidence")]
+    pub(super) url: Option<String>,
+    /// The query: clauses are mapped to operators, and the execution is found by it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Evidence")]
+    pub(super) sql_file: Option<PathBuf>,
+    /// When the query was submitted, such as 2026-11-02T08:06:50Z: finds the execution
+    #[arg(long, value_name = "TIME", visible_alias = "exec-time", value_parser = super::diagnose::moment, help_heading = "Evidence")]
+    pub(super) submitted_at: Option<i64>,
+    /// What EXPLAIN said of the query; alone, the plan it shows
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Evidence")]
+    pub(super) explain: Option<PathBuf>,
+    /// Log of the driver or of Kyuubi; alone, the run it tells, or leads to
+    #[arg(long, value_name = "FILE", visible_alias = "log", value_hint = ValueHint::FilePath, help_heading = "Evidence")]
+    pub(super) driver_log: Option<PathBuf>,
     #[command(flatten)]
     pub(super) reading: ReadingArgs,
     #[command(flatten)]

@@ -13,8 +13,9 @@ mod sql;
 use crate::exit::{Exit, UsageError};
 use clap::{CommandFactory, Parser};
 use clap_complete::Shell;
-pub(crate) use diagnose::{DiagnoseFormat, DiagnoseOptions};
+pub(crate) use diagnose::{DiagnoseFormat, DiagnoseOptions, EvidenceFiles};
 use emberscope_log::scan::ScanOptions;
+use emberscope_log::source::RunSource;
 use emberscope_source::client::ClientOptions;
 pub(crate) use export::{ExportFormat, ExportOptions};
 pub(crate) use flame::{FlameFormat, FlameOptions, Moment, Wanted};
@@ -71,7 +72,7 @@ pub(crate) struct ShowOptions {
 }
 
 /// What to read and how.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Reading {
     /// As typed.
     pub(crate) sources: Vec<String>,
@@ -83,6 +84,10 @@ pub(crate) struct Reading {
     pub(crate) progress: bool,
     /// Whether only errors are told.
     pub(crate) quiet: bool,
+    /// The query that is asked about, which a server need not list.
+    pub(crate) sql_id: Option<u64>,
+    /// Runs that were put together from other evidence, beside what the sources hold.
+    pub(crate) extra: Vec<RunSource>,
     /// How to talk to servers.
     pub(crate) client: Box<ClientOptions>,
 }
@@ -177,6 +182,8 @@ fn reading(sources: Vec<String>, args: &ReadingArgs, remote: &RemoteArgs) -> any
         progress: !args.no_progress && !args.quiet,
         quiet: args.quiet,
         client: Box::new(remote::mean(remote)?),
+        sql_id: None,
+        extra: Vec::new(),
     })
 }
 

@@ -3,23 +3,31 @@
 use crate::cli::{DiagnoseFormat, DiagnoseOptions};
 use crate::exit::{Exit, UsageError};
 use crate::facts::Facts;
-use crate::format::counted;
+use crate::format::{counted, instant, plain};
+use crate::inputs::evidence::{Gathered, gather};
 use crate::inputs::{ReadAll, for_all_runs};
 use crate::messages;
 use crate::output::{Guard, Look, Output};
 use crate::render;
-use emberscope_analysis::diagnosis::{Diagnosis, Options, diagnose};
+use emberscope_analysis::context::Context;
+use emberscope_analysis::diagnosis::{Diagnosis, Options, diagnose_in};
 use emberscope_analysis::finding::Severity;
 use emberscope_analysis::plots::plots;
 use emberscope_analysis::reference;
 use emberscope_analysis::thresholds::{ThresholdError, Thresholds};
+use emberscope_evidence::locate::{Located, locate};
+use emberscope_evidence::report::{EvidenceReport, report};
+use emberscope_evidence::sections::sections;
+use emberscope_evidence::{Evidence, RunKind};
 use emberscope_log::block::ParseOptions;
+use emberscope_log::source::{Provenance, RunSource};
 use emberscope_model::load::load;
 use emberscope_model::run::Run;
 use std::path::Path;
 
 /// Runs the command.
 pub(crate) fn run(options: &DiagnoseOptions) -> anyhow::Result<Exit> {
+    let Gathered { evidence, reading } = gather(&options.evidence, &options.reading)?;
     let what = Options {
         thresholds: thresholds(options.thresholds.as_deref())?,
         only: options.only.clone(),
@@ -40,10 +48,10 @@ pub(crate) fn run(options: &DiagnoseOptions) -> anyhow::Result<Exit> {
     let mut seen = Seen::default();
     let mut is_first = true;
     let read = for_all_runs(
-        &options.reading,
+        &reading,
         &guards,
-        |source, progress| (load(source, options.reading.scan, parse, progress), ()),
-        |run, (), several| {
+        |source, progress| (load(source, reading.scan, parse, progress), kind_of(source, &evidence)),
+        |run, kind, several| {
             if several && matches!(main, Some((DiagnoseFormat::Html, _))) {
                 let message = "HTML holds one run, and there are several";
                 let hint = "name one of them, or use `--format json` or `markdown`";
@@ -53,14 +61,27 @@ pub(crate) fn run(options: &DiagnoseOptions) -> anyhow::Result<Exit> {
                 return Ok(());
             }
             seen.place = true;
-            let diagnosis = diagnose(&run, &what);
+            let context = Context::of(&run, &what.thresholds);
+            // Of a log or a plan alone there is nothing to choose from.
+            let has_queries = matches!(kind, RunKind::EventLog | RunKind::MonitoringApi);
+            let located = has_queries.then(|| locate_in(&context, options, &evidence)).flatten();
+            let what = Options {
+                sql_id: what.sql_id.or(located.as_ref().and_then(|one| one.sql_id)),
+                ..what.clone()
+            };
+            let diagnosis = diagnose_in(&context, &what);
+            let report = options.evidence.is_any().then(|| {
+                let evidence = Evidence { run_kind: kind, ..evidence.clone() };
+                report(&context, &diagnosis, &evidence, what.sql_id, located)
+            });
+            let answer = Answer { diagnosis: &diagnosis, report: report.as_ref() };
             seen.look_at(&diagnosis, options.fail_on);
             if let Some((format, output)) = &mut main {
                 let shape = Shape { look: output.look(), is_first, all: options.all };
-                output.write(&shown(*format, &run, &diagnosis, shape)?)?;
+                output.write(&shown(*format, &run, answer, shape)?)?;
             }
             if let Some(output) = &mut json {
-                output.write(&as_json(&diagnosis)?)?;
+                output.write(&as_json(answer)?)?;
             }
             is_first = false;
             Ok(())
@@ -121,25 +142,86 @@ struct Shape {
     all: bool,
 }
 
-fn shown(format: DiagnoseFormat, run: &Run, diagnosis: &Diagnosis, shape: Shape) -> anyhow::Result<String> {
+/// What is told of a run.
+#[derive(Clone, Copy, Debug, serde::Serialize)]
+struct Answer<'a> {
+    #[serde(flatten)]
+    diagnosis: &'a Diagnosis,
+    #[serde(rename = "evidence_report", skip_serializing_if = "Option::is_none")]
+    report: Option<&'a EvidenceReport>,
+}
+
+fn shown(format: DiagnoseFormat, run: &Run, answer: Answer<'_>, shape: Shape) -> anyhow::Result<String> {
     let facts = Facts::of(run);
+    let diagnosis = answer.diagnosis;
+    let parts = answer.report.map_or_else(Vec::new, |report| sections(diagnosis, report));
     Ok(match format {
         DiagnoseFormat::Text => {
-            render::diagnose::text(diagnosis, &facts, shape.look, shape.is_first, shape.all)
+            let text = render::diagnose::text(diagnosis, &facts, shape.look, shape.is_first, shape.all);
+            text + &render::evidence::text(&parts)
         }
         DiagnoseFormat::Markdown => {
-            render::markdown::text(diagnosis, &render::Words::of(&diagnosis.trust, &facts), shape.is_first)
+            let words = render::Words::of(&diagnosis.trust, &facts);
+            render::markdown::text(diagnosis, &parts, &words, shape.is_first)
         }
-        DiagnoseFormat::Json => as_json(diagnosis)?,
+        DiagnoseFormat::Json => as_json(answer)?,
         DiagnoseFormat::Html => {
             let trust = render::Words::of(&diagnosis.trust, &facts).into_html();
-            emberscope_html::page(diagnosis, &plots(run, diagnosis), &trust)
+            emberscope_html::page_with(diagnosis, &plots(run, diagnosis), &trust, &parts)
         }
     })
 }
 
-fn as_json(diagnosis: &Diagnosis) -> anyhow::Result<String> {
-    Ok(serde_json::to_string(diagnosis)? + "\n")
+fn as_json(answer: Answer<'_>) -> anyhow::Result<String> {
+    Ok(serde_json::to_string(&answer)? + "\n")
+}
+
+/// What a run was read from.
+fn kind_of(source: &RunSource, evidence: &Evidence) -> RunKind {
+    if source.provenance == Provenance::default() {
+        return RunKind::EventLog;
+    }
+    let is = |name: Option<&String>| name == Some(&source.label);
+    if is(evidence.driver_log.as_ref().map(|log| &log.name)) {
+        RunKind::DriverLog
+    } else if is(evidence.explain.as_ref().map(|plan| &plan.name)) {
+        RunKind::Explain
+    } else {
+        RunKind::MonitoringApi
+    }
+}
+
+/// The execution that a text and a time mean, where none was named.
+fn locate_in(context: &Context<'_>, options: &DiagnoseOptions, evidence: &Evidence) -> Option<Located> {
+    let text = evidence.sql.as_ref().map(|sql| (sql.content.text.as_str(), &sql.content.outline));
+    let is_asked = text.is_some() || options.evidence.submitted_ms.is_some();
+    if options.sql_id.is_some() || !is_asked {
+        return None;
+    }
+    let located = locate(context, text, options.evidence.submitted_ms);
+    if !options.reading.quiet {
+        match located.sql_id {
+            Some(id) => messages::note(&format!("SQL execution {id} is taken: {}", located.reason), None),
+            None => tell_candidates(&located),
+        }
+    }
+    Some(located)
+}
+
+fn tell_candidates(located: &Located) {
+    let hint = (!located.candidates.is_empty())
+        .then_some("name one with --sql-id; the whole run is told until then");
+    messages::warning(&located.reason, hint);
+    let lines: Vec<String> = located
+        .candidates
+        .iter()
+        .map(|one| {
+            let started = one.start_time_ms.map_or_else(|| "start not known".to_owned(), instant);
+            let description: String = one.description.chars().take(60).collect();
+            plain(&format!("SQL {}  {:.2}  {started}  {description}", one.sql_id, one.score))
+        })
+        .collect();
+    messages::excerpt(&lines);
 }
 
 /// Whether the run has the stage and the query that are asked for.

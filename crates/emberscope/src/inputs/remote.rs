@@ -1,10 +1,13 @@
 //! Runs that lie on a server.
 
+use super::answers;
 use crate::cli::Reading;
 use crate::messages;
 use crate::progress::Progress;
 use emberscope_log::source::{Discovery, discover_input};
-use emberscope_source::application::{Fetched, fetch as fetch_application};
+use emberscope_rest::{AnswerError, Answers, Wanted};
+use emberscope_source::application::{Fetched, Target, fetch as fetch_application, join};
+use emberscope_source::secret::shown;
 use emberscope_source::{Client, FetchError};
 
 /// Whether a source is an address to fetch from.
@@ -13,12 +16,13 @@ pub(crate) fn is_address(source: &str) -> bool {
     matches!(scheme.as_deref(), Some("http" | "https"))
 }
 
-/// Fetches what an address names.
-pub(crate) fn fetch(reading: &Reading, address: &str) -> Result<Discovery, FetchError> {
-    let mut client = Client::new((*reading.client).clone())?;
+/// Fetches what an address names; on failure what went wrong and what to do.
+pub(crate) fn fetch(reading: &Reading, address: &str) -> Result<Discovery, (String, String)> {
+    let told = |error: FetchError| (error.to_string(), error.hint());
+    let mut client = Client::new((*reading.client).clone()).map_err(told)?;
     let fetched = {
-        let progress = Progress::of_download(reading.progress);
-        fetch_application(&mut client, address, &|bytes| progress.at(bytes))?
+        let progress = Progress::of_download(reading.progress, "downloading the event log");
+        fetch_application(&mut client, address, &|bytes| progress.at(bytes)).map_err(told)?
     };
     match fetched {
         Fetched::Logs(download, target) => {
@@ -30,17 +34,49 @@ pub(crate) fn fetch(reading: &Reading, address: &str) -> Result<Discovery, Fetch
             Ok(found)
         }
         Fetched::File(download) => Ok(discover_input(download)),
-        Fetched::Api(target) => {
-            if let Some(reason) = &target.no_log
-                && !reading.quiet
-            {
-                messages::note(reason, None);
+        Fetched::Api(target) => from_api(reading, &client, &target),
+    }
+}
+
+/// Puts a run together from answers of the monitoring API.
+fn from_api(reading: &Reading, client: &Client, target: &Target) -> Result<Discovery, (String, String)> {
+    let label = shown(&target.api);
+    if let Some(reason) = &target.no_log
+        && !reading.quiet
+    {
+        messages::note(&format!("{reason}: its answers are asked for instead, one by one"), None);
+    }
+    let progress = Progress::of_download(reading.progress, "asking the monitoring API");
+    let live = Live { client, target };
+    let wanted = Wanted {
+        attempt_id: target.attempt_id.clone(),
+        sql_id: reading.sql_id.or(target.address.sql_id),
+        ..Wanted::default()
+    };
+    answers::discovery(&label, &live, &wanted, &|count| progress.at(count))
+}
+
+/// Answers of a server.
+struct Live<'a> {
+    client: &'a Client,
+    target: &'a Target,
+}
+
+impl Answers for Live<'_> {
+    fn answer(&self, path: &str) -> Result<Option<Vec<u8>>, AnswerError> {
+        let told = |error: FetchError| AnswerError(format!("{error}\n{}", error.hint()));
+        let url = match path {
+            // The application with all its attempts; it has no slash at its end.
+            "" => {
+                let up = if self.target.attempt_id.is_some() { "../../" } else { "../" };
+                join(&self.target.api, &format!("{up}{}", self.target.application_id))
             }
-            Err(FetchError::Content {
-                url: emberscope_source::secret::shown(&target.api),
-                reason: "there is no event log".to_owned(),
-                is_page: false,
-            })
+            path => join(&self.target.api, path),
+        };
+        match self.client.get(&url.map_err(told)?) {
+            Ok(answer) => Ok(Some(answer.body)),
+            Err(error) if error.status() == Some(404) => Ok(None),
+            Err(error) => Err(told(error)),
         }
     }
 }

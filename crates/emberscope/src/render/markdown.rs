@@ -8,15 +8,20 @@ use emberscope_analysis::diagnosis::Diagnosis;
 use emberscope_analysis::finding::{Finding, Severity};
 use emberscope_analysis::phrases;
 use emberscope_analysis::words::{duration, share};
+use emberscope_evidence::sections::Section;
 use std::fmt::Write;
 
 /// A diagnosis as Markdown.
-pub(crate) fn text(diagnosis: &Diagnosis, trust: &Words, is_first: bool) -> String {
+pub(crate) fn text(diagnosis: &Diagnosis, parts: &[Section], trust: &Words, is_first: bool) -> String {
     let mut out = String::new();
     if !is_first {
         out.push_str("\n---\n\n");
     }
     head(&mut out, diagnosis);
+    if !parts.is_empty() {
+        super::evidence::markdown(&mut out, parts);
+        out.push_str("\n# The whole diagnosis\n\n");
+    }
     verdict(&mut out, diagnosis);
     attribution(&mut out, diagnosis);
     findings(&mut out, diagnosis);
@@ -26,7 +31,7 @@ pub(crate) fn text(diagnosis: &Diagnosis, trust: &Words, is_first: bool) -> Stri
 }
 
 /// Text of a log as itself.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in plain(text).chars() {
         match c {
@@ -46,7 +51,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// Text of a log in a code span, which may hold backticks.
-fn code(text: &str) -> String {
+pub(super) fn code(text: &str) -> String {
     let text = plain(text);
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
@@ -219,12 +224,12 @@ mod tests {
 
     #[test]
     fn a_ticket() {
-        insta::assert_snapshot!(text(&diagnosis(), &words(), true));
+        insta::assert_snapshot!(text(&diagnosis(), &[], &words(), true));
     }
 
     #[test]
     fn tables_keep_their_columns() {
-        let text = text(&diagnosis(), &words(), true);
+        let text = text(&diagnosis(), &[], &words(), true);
         for row in text.lines().filter(|line| line.starts_with('|')) {
             let cells = row.replace("\\|", "").matches('|').count() - 1;
             assert!(cells == 2 || cells == 3, "{row}");

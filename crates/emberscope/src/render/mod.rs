@@ -2,6 +2,7 @@
 
 pub(crate) mod diagnose;
 pub(crate) mod doctor;
+pub(crate) mod evidence;
 pub(crate) mod flame;
 pub(crate) mod follow;
 // One diagnosis with something of everything, for the tests of all forms.

@@ -8,6 +8,7 @@ mod contract;
 mod diagnose;
 mod doctor;
 mod doors;
+mod evidence;
 mod export;
 mod flame;
 mod follow;

@@ -29,7 +29,7 @@ impl Server {
         Server { child, told }
     }
 
-    fn address(&self) -> &str {
+    pub(crate) fn address(&self) -> &str {
         self.told[0].rsplit("http://").next().unwrap()
     }
 

@@ -1,0 +1,158 @@
+//! Which execution a SQL text and a time mean.
+
+use emberscope_analysis::context::Context;
+use emberscope_analysis::plan::{SqlView, aggregate, join};
+use emberscope_model::sql::SqlExecution;
+use emberscope_text::sql::{FragmentKind, Outline, normalised};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// Score from which an execution is taken for the one that is meant.
+const LIKELY: f64 = 0.6;
+/// Difference in score below which two executions are equally likely.
+const MARGIN: f64 = 0.05;
+/// Characters of a description that make it worth comparing: shorter ones are call sites.
+const SHORTEST_TEXT: usize = 15;
+/// How many candidates are listed.
+const LISTED: usize = 10;
+
+/// An execution that may be meant.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Candidate {
+    /// Execution.
+    pub sql_id: u64,
+    /// What Spark calls it.
+    pub description: String,
+    /// When it started, epoch milliseconds.
+    pub start_time_ms: Option<i64>,
+    /// How like the text it is: 0 to 1; 1 where no text was given.
+    pub score: f64,
+    /// From the time that was given to its start, milliseconds.
+    pub distance_ms: Option<i64>,
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Located {
+    /// The execution, unless several are as likely.
+    pub sql_id: Option<u64>,
+    /// Why this one, or why none.
+    pub reason: String,
+    /// The most likely, best first.
+    pub candidates: Vec<Candidate>,
+}
+
+/// Finds the execution of a run that `text` and `submitted_ms` mean. Queries within others are left out.
+pub fn locate(context: &Context<'_>, text: Option<(&str, &Outline)>, submitted_ms: Option<i64>) -> Located {
+    let wanted = text.map(|(text, outline)| (normalised(text), outline));
+    let roots = context.run.sql_executions.iter().filter(|one| one.is_root());
+    let mut candidates: Vec<Candidate> = roots
+        .map(|execution| Candidate {
+            sql_id: execution.id,
+            description: execution.description.clone().unwrap_or_default(),
+            start_time_ms: execution.start_ms,
+            score: wanted.as_ref().map_or(1.0, |(text, outline)| score(context, execution, text, outline)),
+            distance_ms: submitted_ms.zip(execution.start_ms).map(|(at, start)| (start - at).abs()),
+        })
+        .collect();
+    // Best text first, then nearest in time, then newest.
+    candidates.sort_by(|a, b| {
+        let by_text = b.score.total_cmp(&a.score);
+        let near = |one: &Candidate| one.distance_ms.unwrap_or(i64::MAX);
+        let by_time = near(a).cmp(&near(b)).then(b.start_time_ms.cmp(&a.start_time_ms));
+        let is_equal = (a.score - b.score).abs() < MARGIN;
+        if is_equal { by_time } else { by_text }
+    });
+    let (sql_id, reason) = choice(&candidates, wanted.is_some(), submitted_ms.is_some());
+    candidates.truncate(LISTED);
+    Located { sql_id, reason, candidates }
+}
+
+fn choice(candidates: &[Candidate], has_text: bool, has_time: bool) -> (Option<u64>, String) {
+    let Some(best) = candidates.first() else {
+        return (None, "the run has no SQL execution".to_owned());
+    };
+    if has_text && best.score < LIKELY {
+        let reason =
+            format!("no execution is like the text: the nearest has a score of {:.2} of 1", best.score);
+        return (None, reason);
+    }
+    let equals: Vec<&Candidate> =
+        candidates.iter().filter(|other| (best.score - other.score).abs() < MARGIN).collect();
+    if equals.len() == 1 {
+        return (Some(best.sql_id), format!("it alone is like the text, with a score of {:.2}", best.score));
+    }
+    let second = equals[1];
+    let is_nearer = best.distance_ms < second.distance_ms;
+    if has_time && is_nearer {
+        let near = emberscope_analysis::words::duration(best.distance_ms.unwrap_or(0));
+        return (
+            Some(best.sql_id),
+            format!("of {} like it, the one that started {near} from the given time", equals.len()),
+        );
+    }
+    if has_text && best.score > 1.0 - MARGIN && best.start_time_ms > second.start_time_ms {
+        return (Some(best.sql_id), format!("the newest of {} with this very text", equals.len()));
+    }
+    (None, format!("{} executions are equally likely", equals.len()))
+}
+
+/// How like a text an execution is.
+fn score(context: &Context<'_>, execution: &SqlExecution, text: &str, outline: &Outline) -> f64 {
+    let description = normalised(execution.description.as_deref().unwrap_or_default());
+    if description.len() >= SHORTEST_TEXT {
+        let cut = description.trim_end_matches(['.', ' ', '…']);
+        if description == text || text.starts_with(cut) || description.contains(text) {
+            return 1.0;
+        }
+    }
+    let by_plan = context.sql_view(execution.id).map_or(0.0, |view| plan_score(&view, outline));
+    // A likeness of structure is never as sure as the text itself.
+    by_plan.max(word_score(&description, text)) * 0.94
+}
+
+/// Words that both texts have, of all that any has.
+fn word_score(description: &str, text: &str) -> f64 {
+    const STATEMENTS: [&str; 6] = ["select", "with", "insert", "create", "merge", "from"];
+    if !STATEMENTS.iter().any(|word| description.starts_with(word)) {
+        return 0.0;
+    }
+    let words = |text: &str| text.split(' ').map(str::to_owned).collect::<BTreeSet<String>>();
+    let (a, b) = (words(description), words(text));
+    a.intersection(&b).count() as f64 / a.union(&b).count().max(1) as f64
+}
+
+/// How much of what a text asks for a plan does.
+fn plan_score(view: &SqlView<'_>, outline: &Outline) -> f64 {
+    let details: String = view.nodes.iter().map(|node| node.detail.to_lowercase() + "\n").collect();
+    let of = |kind: FragmentKind| outline.fragments.iter().filter(move |fragment| fragment.kind == kind);
+    let has_node = |word: &str| view.nodes.iter().any(|node| node.name.contains(word));
+    let mut marks: Vec<bool> = Vec::new();
+    let columns: BTreeSet<&String> =
+        outline.fragments.iter().flat_map(|fragment| &fragment.columns).collect();
+    marks.extend(columns.iter().map(|column| has_word(&details, column)));
+    for table in of(FragmentKind::Table).flat_map(|fragment| &fragment.tables) {
+        // Views and common table expressions are gone from a plan, so that a missing name says nothing.
+        if has_word(&details, table.rsplit('.').next().unwrap_or(table)) {
+            marks.push(true);
+        }
+    }
+    let joins = of(FragmentKind::Join).count();
+    marks.push((joins > 0) != join::joins(view).is_empty());
+    let is_grouped = of(FragmentKind::GroupBy).count() > 0;
+    let groups = aggregate::aggregates(view).iter().any(|one| !one.keys.is_empty());
+    let is_distinct = of(FragmentKind::Distinct).count() + of(FragmentKind::DistinctAggregate).count() > 0;
+    marks.push(is_grouped == groups || is_distinct);
+    marks.push((of(FragmentKind::Window).count() > 0) == has_node("Window"));
+    if of(FragmentKind::OrderBy).count() > 0 {
+        marks.push(has_node("Sort") || has_node("TakeOrdered"));
+    }
+    marks.iter().filter(|mark| **mark).count() as f64 / marks.len().max(1) as f64
+}
+
+fn has_word(text: &str, word: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(word)
+        .any(|(at, _)| !text[..at].ends_with(is_part) && !text[at + word.len()..].starts_with(is_part))
+}

@@ -1,0 +1,52 @@
+//! The parts of an evidence report.
+
+use crate::escape;
+use emberscope_evidence::sections::{Block, Section};
+use std::fmt::Write;
+
+/// Longest cell, characters.
+const CELL: usize = 400;
+/// Longest text, characters.
+const TEXT: usize = 2000;
+
+/// All parts, numbered.
+pub(crate) fn parts(out: &mut String, parts: &[Section]) {
+    for (n, part) in parts.iter().enumerate() {
+        let _ = write!(out, "<h2>{}. {}</h2>", n + 1, escape::text(part.title));
+        part.blocks.iter().for_each(|one| block(out, one));
+        out.push('\n');
+    }
+}
+
+fn block(out: &mut String, block: &Block) {
+    match block {
+        Block::Text(text) => {
+            let _ = write!(out, "<p>{}</p>", escape::short(text, TEXT));
+        }
+        Block::List(items) => {
+            out.push_str("<ul>");
+            for item in items {
+                let _ = write!(out, "<li>{}</li>", escape::short(item, TEXT));
+            }
+            out.push_str("</ul>");
+        }
+        Block::Code(text) => {
+            let _ = write!(out, "<pre><code>{}</code></pre>", escape::text(text));
+        }
+        Block::Table { head, rows } => {
+            out.push_str("<div class=\"wide\"><table class=\"scopes\"><thead><tr>");
+            for name in head {
+                let _ = write!(out, "<th scope=\"col\">{}</th>", escape::text(name));
+            }
+            out.push_str("</tr></thead><tbody>");
+            for row in rows {
+                out.push_str("<tr>");
+                for cell in row {
+                    let _ = write!(out, "<td>{}</td>", escape::short(cell, CELL));
+                }
+                out.push_str("</tr>");
+            }
+            out.push_str("</tbody></table></div>");
+        }
+    }
+}

@@ -1,0 +1,494 @@
+//! All answers that a run needs, in order.
+
+use crate::answers::{AnswerError, Answers};
+use crate::events::Events;
+use crate::plan::{self, Metrics, UpdatesOfTasks};
+use crate::shapes::{Application, Attempt, Environment, Executor, Job, Sql, Stage, Task, time_ms};
+use crate::tasks;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+/// What to ask for.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// The attempt that is asked about; of several the newest where none is named.
+    pub attempt_id: Option<String>,
+    /// The query that is asked about: fetched with its plan whatever the list says.
+    pub sql_id: Option<u64>,
+    /// Plans of how many queries to fetch, newest first: each is a request.
+    pub plans: usize,
+}
+
+impl Default for Wanted {
+    fn default() -> Self {
+        Wanted { attempt_id: None, sql_id: None, plans: 500 }
+    }
+}
+
+/// A run from answers.
+#[derive(Clone, Debug, Default)]
+pub struct Collected {
+    /// Lines of an event log, in zstd.
+    pub events: Vec<u8>,
+    /// Application.
+    pub application_id: String,
+    /// Attempt.
+    pub attempt_id: Option<String>,
+    /// What a reader of the numbers should know.
+    pub notes: Vec<String>,
+    /// Kinds of evidence that the API does not have.
+    pub not_measured: BTreeSet<String>,
+    /// What the server has forgotten.
+    pub forgotten: Vec<String>,
+}
+
+/// Why answers make no run.
+#[derive(Debug, thiserror::Error)]
+pub enum RestError {
+    /// An answer cannot be had.
+    #[error(transparent)]
+    Answer(#[from] AnswerError),
+    /// An answer is not what Spark sends.
+    #[error("the answer at `{path}` is not Spark's: {error}")]
+    Shape {
+        /// Path below the application.
+        path: String,
+        /// What is wrong with it.
+        #[source]
+        error: serde_json::Error,
+    },
+    /// There is nothing to make a run of.
+    #[error("there are neither jobs nor stages nor queries in the answers")]
+    Nothing,
+    /// Packing failed.
+    #[error("the events cannot be packed: {0}")]
+    Packing(#[from] io::Error),
+}
+
+/// Queries that are asked for at a time.
+const SQL_PAGE: usize = 200;
+/// Tasks that are asked for at a time.
+const TASK_PAGE: usize = 10_000;
+/// Most pages of one list, should a server never end.
+const MOST_PAGES: usize = 10_000;
+
+/// Asks for all that makes a run. `progress` is told the number of answers so far.
+///
+/// # Errors
+/// When a main answer is missing or is none of Spark's.
+pub fn collect(
+    answers: &dyn Answers,
+    wanted: &Wanted,
+    progress: &dyn Fn(u64),
+) -> Result<Collected, RestError> {
+    let asked = Asked { answers, progress, count: std::cell::Cell::new(0) };
+    let application: Application = asked.optional("")?.unwrap_or_default();
+    let mut attempts = application.attempts;
+    // Newest first, as servers list them.
+    let is_wanted =
+        |attempt: &Attempt| wanted.attempt_id.is_some() && attempt.attempt_id == wanted.attempt_id;
+    let attempt = match attempts.iter().position(is_wanted).unwrap_or(0) {
+        at if at < attempts.len() => attempts.swap_remove(at),
+        _ => Attempt::default(),
+    };
+    let environment: Option<Environment> = asked.optional("environment")?;
+    let executors: Vec<Executor> = match asked.optional("allexecutors")? {
+        Some(executors) => executors,
+        None => asked.optional("executors")?.unwrap_or_default(),
+    };
+    let mut jobs: Vec<Job> = asked.optional("jobs")?.unwrap_or_default();
+    jobs.sort_by_key(|job| job.job_id);
+    let mut stages: Vec<Stage> = asked.optional("stages?details=false")?.unwrap_or_default();
+    stages.sort_by_key(|stage| (stage.stage_id, stage.attempt_id));
+    let mut made = Collected {
+        application_id: application.id.clone(),
+        attempt_id: attempt.attempt_id.clone(),
+        ..Collected::default()
+    };
+    let queries = asked.queries(wanted, &mut made)?;
+    if jobs.is_empty() && stages.is_empty() && queries.is_empty() && executors.is_empty() {
+        return Err(RestError::Nothing);
+    }
+    forgotten(&jobs, &stages, &queries, &mut made);
+    let mut metrics = Metrics::default();
+    let mut events = Events::new()?;
+    application_events(&application.id, application.name.as_deref(), &attempt, &mut events)?;
+    environment_event(environment.as_ref(), &mut events)?;
+    executor_events(&executors, &mut events)?;
+    sql_starts(&queries, &mut metrics, &mut events)?;
+    job_starts(&jobs, &stages, &queries, &mut events)?;
+    let mut updates = std::mem::take(&mut metrics.of_tasks);
+    for stage in &mut stages {
+        asked.stage(stage, &mut updates, &mut made, &mut events)?;
+    }
+    job_ends(&jobs, &mut events)?;
+    // Of a task that the server has forgotten the number stays with its query.
+    for (sql, update) in updates.into_values().flatten() {
+        metrics.of_driver.entry(sql).or_default().push(update);
+    }
+    sql_ends(&queries, &metrics, &mut events)?;
+    if attempt.completed
+        && let Some(end) = attempt.end_time_epoch.filter(|end| *end > 0)
+    {
+        events.add(&json!({ "Event": "SparkListenerApplicationEnd", "Timestamp": end }))?;
+    }
+    say_what_is_missing(&metrics, &queries, &mut made);
+    made.events = events.finish()?;
+    Ok(made)
+}
+
+/// Asks, and counts.
+struct Asked<'a> {
+    answers: &'a dyn Answers,
+    progress: &'a dyn Fn(u64),
+    count: std::cell::Cell<u64>,
+}
+
+impl Asked<'_> {
+    /// An answer; `None` where the server has none.
+    fn optional<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, RestError> {
+        let Some(bytes) = self.answers.answer(path)? else { return Ok(None) };
+        self.count.set(self.count.get() + 1);
+        (self.progress)(self.count.get());
+        let shape = |error| RestError::Shape { path: path.to_owned(), error };
+        serde_json::from_slice(&bytes).map(Some).map_err(shape)
+    }
+
+    /// All queries that the server lists, with the plans of the wanted ones.
+    fn queries(&self, wanted: &Wanted, made: &mut Collected) -> Result<Vec<Sql>, RestError> {
+        let mut queries: Vec<Sql> = Vec::new();
+        if self.answers.has_pages() {
+            for page in 0..MOST_PAGES {
+                let offset = page * SQL_PAGE;
+                let path =
+                    format!("sql?details=false&planDescription=false&offset={offset}&length={SQL_PAGE}");
+                let Some(list) = self.optional::<Vec<Sql>>(&path)? else { break };
+                let is_last = list.len() < SQL_PAGE;
+                // Before 3.1 the whole list comes whatever is asked for.
+                let known = queries.len();
+                queries.extend(list);
+                queries.sort_by_key(|sql| sql.id);
+                queries.dedup_by_key(|sql| sql.id);
+                if is_last || queries.len() == known {
+                    break;
+                }
+            }
+        }
+        if queries.is_empty() {
+            queries = self.optional("sql")?.unwrap_or_default();
+            queries.sort_by_key(|sql| sql.id);
+        }
+        if let Some(id) = wanted.sql_id
+            && !queries.iter().any(|sql| sql.id == id)
+            && let Some(one) = self.detail(id)?
+        {
+            // Lists may leave out what can be asked for by its number.
+            queries.push(one);
+            queries.sort_by_key(|sql| sql.id);
+        }
+        let first_with_plan = queries.len().saturating_sub(wanted.plans);
+        let mut without_plan = 0;
+        for (at, sql) in queries.iter_mut().enumerate() {
+            if at < first_with_plan && wanted.sql_id != Some(sql.id) {
+                without_plan += 1;
+            } else if (sql.plan_description.as_deref().is_none_or(str::is_empty) || sql.nodes.is_empty())
+                && let Some(one) = self.detail(sql.id)?
+            {
+                *sql = one;
+            }
+        }
+        if without_plan > 0 {
+            made.notes.push(format!(
+                "the plans of the {without_plan} oldest queries were not asked for: each is a request"
+            ));
+        }
+        Ok(queries)
+    }
+
+    fn detail(&self, id: u64) -> Result<Option<Sql>, RestError> {
+        self.optional(&format!("sql/{id}?details=true&planDescription=true"))
+    }
+
+    /// A stage attempt with its tasks.
+    fn stage(
+        &self,
+        stage: &mut Stage,
+        updates: &mut UpdatesOfTasks,
+        made: &mut Collected,
+        events: &mut Events,
+    ) -> Result<(), RestError> {
+        if stage.status == "SKIPPED" || stage.status == "PENDING" {
+            return Ok(());
+        }
+        let key = (stage.stage_id, stage.attempt_id);
+        events.add(&json!({
+            "Event": "SparkListenerStageSubmitted", "Stage Info": stage_info(stage, false),
+            "Properties": { "spark.scheduler.pool": stage.scheduling_pool },
+        }))?;
+        let is_result = stage.shuffle_write_bytes == 0;
+        let mut seen: BTreeSet<u64> = BTreeSet::new();
+        let mut take = |task: &Task, events: &mut Events| -> io::Result<bool> {
+            if !seen.insert(task.task_id) {
+                return Ok(false);
+            }
+            let own: Vec<tasks::Update> = updates
+                .remove(&(key.0, key.1, task.task_id))
+                .into_iter()
+                .flatten()
+                .map(|(_, update)| update)
+                .collect();
+            events.add(&tasks::event(key, is_result, task, &own))?;
+            Ok(true)
+        };
+        if let Some(inside) = stage.tasks.take() {
+            for task in inside.values() {
+                take(task, events)?;
+            }
+        } else if self.answers.has_pages() {
+            for page in 0..MOST_PAGES {
+                let offset = page * TASK_PAGE;
+                let path = format!("stages/{}/{}/taskList?offset={offset}&length={TASK_PAGE}", key.0, key.1);
+                let Some(list) = self.optional::<Vec<Task>>(&path)? else { break };
+                let mut is_news = false;
+                for task in &list {
+                    is_news |= take(task, events)?;
+                }
+                if list.len() < TASK_PAGE || !is_news {
+                    break;
+                }
+            }
+        } else {
+            let list = self.optional::<Vec<Task>>(&format!("stages/{}/{}/taskList", key.0, key.1))?;
+            for task in list.iter().flatten() {
+                take(task, events)?;
+            }
+        }
+        let n = seen.len() as u64;
+        if n < stage.num_tasks && stage.status != "ACTIVE" {
+            let known = stage.num_tasks;
+            made.forgotten.push(format!("tasks of stage {}.{}: {n} of {known} are known", key.0, key.1));
+        }
+        if stage.completion_time.is_some() {
+            events.add(
+                &json!({ "Event": "SparkListenerStageCompleted", "Stage Info": stage_info(stage, true) }),
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn application_events(
+    id: &str,
+    name: Option<&str>,
+    attempt: &Attempt,
+    events: &mut Events,
+) -> io::Result<()> {
+    if let Some(version) = attempt.app_spark_version.as_deref().filter(|version| !version.is_empty()) {
+        events.add(&json!({ "Event": "SparkListenerLogStart", "Spark Version": version }))?;
+    }
+    events.add(&json!({
+        "Event": "SparkListenerApplicationStart", "App Name": name, "App ID": Some(id).filter(|id| !id.is_empty()),
+        "App Attempt ID": attempt.attempt_id, "Timestamp": attempt.start_time_epoch, "User": attempt.spark_user,
+    }))
+}
+
+fn environment_event(environment: Option<&Environment>, events: &mut Events) -> io::Result<()> {
+    let Some(environment) = environment else { return Ok(()) };
+    let map = |pairs: &[(String, String)]| -> Map<String, Value> {
+        pairs.iter().map(|(key, value)| (key.clone(), json!(value))).collect()
+    };
+    let runtime = |key: &str| environment.runtime.get(key).cloned().unwrap_or(Value::Null);
+    events.add(&json!({
+        "Event": "SparkListenerEnvironmentUpdate",
+        "JVM Information": {
+            "Java Version": runtime("javaVersion"), "Java Home": runtime("javaHome"), "Scala Version": runtime("scalaVersion"),
+        },
+        "Spark Properties": map(&environment.spark_properties),
+        "Hadoop Properties": map(&environment.hadoop_properties),
+        "System Properties": map(&environment.system_properties),
+    }))
+}
+
+fn executor_events(executors: &[Executor], events: &mut Events) -> io::Result<()> {
+    for executor in executors {
+        let (host, port) = executor.host_port.rsplit_once(':').unwrap_or((&executor.host_port, ""));
+        let added = time_ms(executor.add_time.as_deref());
+        // A driver that runs no tasks is no executor.
+        if executor.total_cores > 0 {
+            events.add(&json!({
+                "Event": "SparkListenerExecutorAdded", "Timestamp": added, "Executor ID": executor.id,
+                "Executor Info": {
+                    "Host": host, "Total Cores": executor.total_cores, "Resource Profile Id": executor.resource_profile_id,
+                },
+            }))?;
+        }
+        let memory = |name: &str| executor.memory_metrics.get(name).cloned().unwrap_or(Value::Null);
+        events.add(&json!({
+            "Event": "SparkListenerBlockManagerAdded", "Timestamp": added,
+            "Block Manager ID": { "Executor ID": executor.id, "Host": host, "Port": port.parse::<u32>().ok() },
+            "Maximum Memory": executor.max_memory, "Maximum Onheap Memory": memory("totalOnHeapStorageMemory"),
+            "Maximum Offheap Memory": memory("totalOffHeapStorageMemory"),
+        }))?;
+        if let Some(peaks) = &executor.peak_memory_metrics {
+            events.add(&json!({
+                "Event": "SparkListenerStageExecutorMetrics", "Executor ID": executor.id, "Stage ID": -1,
+                "Stage Attempt ID": -1, "Executor Metrics": peaks,
+            }))?;
+        }
+        if let Some(removed) = time_ms(executor.remove_time.as_deref()) {
+            events.add(&json!({
+                "Event": "SparkListenerExecutorRemoved", "Timestamp": removed, "Executor ID": executor.id,
+                "Removed Reason": executor.remove_reason,
+            }))?;
+        }
+    }
+    Ok(())
+}
+
+fn sql_starts(queries: &[Sql], metrics: &mut Metrics, events: &mut Events) -> io::Result<()> {
+    for sql in queries {
+        let mut event = json!({
+            "Event": "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart", "executionId": sql.id,
+            "description": sql.description, "details": "", "physicalPlanDescription": sql.plan_description,
+            "sparkPlanInfo": plan::info(sql, metrics), "time": time_ms(sql.submission_time.as_deref()),
+        });
+        if let Some(root) = sql.root_execution_id {
+            event["rootExecutionId"] = json!(root);
+        }
+        if let Some(query) = &sql.query_id {
+            event["queryId"] = json!(query);
+        }
+        if let Some(configs) = &sql.modified_configs {
+            event["modifiedConfigs"] = json!(configs);
+        }
+        events.add(&event)?;
+    }
+    Ok(())
+}
+
+fn job_starts(jobs: &[Job], stages: &[Stage], queries: &[Sql], events: &mut Events) -> io::Result<()> {
+    let of_jobs: BTreeMap<u32, u64> =
+        queries.iter().flat_map(|sql| sql.job_ids().map(|job| (job, sql.id))).collect();
+    for job in jobs {
+        let listed = |id: &u32| stages.iter().find(|stage| stage.stage_id == *id);
+        let infos: Vec<Value> =
+            job.stage_ids.iter().filter_map(listed).map(|stage| stage_info(stage, false)).collect();
+        let mut properties = Map::new();
+        let mut set = |key: &str, value: Option<String>| {
+            if let Some(value) = value {
+                properties.insert(key.to_owned(), Value::String(value));
+            }
+        };
+        set("spark.sql.execution.id", of_jobs.get(&job.job_id).map(u64::to_string));
+        set("spark.job.description", job.description.clone());
+        set("spark.jobGroup.id", job.job_group.clone());
+        set("spark.job.tags", (!job.job_tags.is_empty()).then(|| job.job_tags.join(",")));
+        events.add(&json!({
+            "Event": "SparkListenerJobStart", "Job ID": job.job_id,
+            "Submission Time": time_ms(job.submission_time.as_deref()), "Stage Infos": infos, "Stage IDs": job.stage_ids,
+            "Properties": properties,
+        }))?;
+    }
+    Ok(())
+}
+
+fn job_ends(jobs: &[Job], events: &mut Events) -> io::Result<()> {
+    for job in jobs.iter().filter(|job| job.status != "RUNNING") {
+        let Some(end) = time_ms(job.completion_time.as_deref()) else { continue };
+        let result = match job.status.as_str() {
+            "SUCCEEDED" => json!({ "Result": "JobSucceeded" }),
+            // The API does not say why; the failed stage does.
+            _ => json!({ "Result": "JobFailed", "Exception": { "Message": "", "Stack Trace": [] } }),
+        };
+        events.add(&json!({
+            "Event": "SparkListenerJobEnd", "Job ID": job.job_id, "Completion Time": end, "Job Result": result,
+        }))?;
+    }
+    Ok(())
+}
+
+fn sql_ends(queries: &[Sql], metrics: &Metrics, events: &mut Events) -> io::Result<()> {
+    for sql in queries {
+        if let Some(updates) = metrics.of_driver.get(&sql.id) {
+            events.add(&json!({
+                "Event": "org.apache.spark.sql.execution.ui.SparkListenerDriverAccumUpdates", "executionId": sql.id,
+                "accumUpdates": updates,
+            }))?;
+        }
+        let start = time_ms(sql.submission_time.as_deref());
+        if let (Some(start), Some(duration), true) = (start, sql.duration, sql.status != "RUNNING") {
+            let error = match sql.status.as_str() {
+                "FAILED" => {
+                    Some(sql.error_message.as_deref().filter(|text| !text.is_empty()).unwrap_or("failed"))
+                }
+                _ => Some(""),
+            };
+            events.add(&json!({
+                "Event": "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd", "executionId": sql.id,
+                "time": start + duration, "errorMessage": error,
+            }))?;
+        }
+    }
+    Ok(())
+}
+
+fn stage_info(stage: &Stage, is_end: bool) -> Value {
+    let rdds: Vec<Value> = stage.rdd_ids.iter().map(|id| json!({ "RDD ID": id, "Name": "" })).collect();
+    let mut info = json!({
+        "Stage ID": stage.stage_id, "Stage Attempt ID": stage.attempt_id, "Stage Name": stage.name,
+        "Number of Tasks": stage.num_tasks, "RDD Info": rdds, "Parent IDs": [],
+        "Details": stage.details.as_deref().unwrap_or_default(),
+        "Submission Time": time_ms(stage.submission_time.as_deref()), "Accumulables": [],
+        "Resource Profile Id": stage.resource_profile_id.unwrap_or(0),
+    });
+    if is_end {
+        info["Completion Time"] = json!(time_ms(stage.completion_time.as_deref()));
+        if let Some(reason) = &stage.failure_reason {
+            info["Failure Reason"] = json!(reason);
+        }
+        let named = stage.accumulator_updates.iter().filter(|one| one.name.is_some());
+        info["Accumulables"] = named
+            .map(|one| json!({ "ID": one.id, "Name": one.name, "Value": one.value, "Internal": false }))
+            .collect();
+    }
+    info
+}
+
+/// What the server lists no longer, though its numbers say that there was more.
+fn forgotten(jobs: &[Job], stages: &[Stage], queries: &[Sql], made: &mut Collected) {
+    let mut say = |what: &str, setting: &str, known: &BTreeSet<u64>| {
+        let Some(last) = known.last() else { return };
+        let missing = last + 1 - known.len() as u64;
+        if missing > 0 {
+            made.forgotten.push(format!("{missing} of {} {what} ({setting})", last + 1));
+        }
+    };
+    say("jobs", "spark.ui.retainedJobs", &jobs.iter().map(|job| u64::from(job.job_id)).collect());
+    say("stages", "spark.ui.retainedStages", &stages.iter().map(|stage| u64::from(stage.stage_id)).collect());
+    say("queries", "spark.sql.ui.retainedExecutions", &queries.iter().map(|sql| sql.id).collect());
+}
+
+fn say_what_is_missing(metrics: &Metrics, queries: &[Sql], made: &mut Collected) {
+    made.notes.push("read from the monitoring API, not from an event log".to_owned());
+    if metrics.is_any {
+        made.notes.push(
+            "metrics of SQL operators are rounded for display by the server; of their values by task only the largest is known"
+                .to_owned(),
+        );
+    }
+    if queries.is_empty() {
+        made.not_measured
+            .insert("SQL executions (the server lists none; Spark before 3.0 has no such answer)".to_owned());
+    }
+    for what in [
+        "parents of stages: what waited for what is taken from times",
+        "lost outputs of finished tasks, and why such tasks ran again",
+        "peaks of executor metrics by stage",
+        "plan versions of adaptive execution before the last",
+        "names and sizes of RDDs",
+    ] {
+        made.not_measured.insert(what.to_owned());
+    }
+}

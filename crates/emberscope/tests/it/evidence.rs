@@ -1,0 +1,148 @@
+//! What somebody has who has no event log: an address, a query, the output of EXPLAIN, the log of a driver.
+
+use crate::base;
+use crate::command::{Dir, show};
+use crate::serve::Server;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+const PARTS: [&str; 8] = [
+    "## 1. Conclusion",
+    "## 2. Overview and timeline",
+    "## 3. Skew and long tails",
+    "## 4. Plan and SQL",
+    "## 5. Configuration and risks",
+    "## 6. Suggestions",
+    "## 7. Evidence and its limits",
+    "## 8. To be checked elsewhere",
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The files of one real query, as `fixtures/scenarios/explain.py` made them.
+fn dir() -> Dir {
+    let data = root().join("crates/emberscope-text/tests/data");
+    let read = |name: &str| std::fs::read(data.join(name)).unwrap();
+    Dir::new(&[
+        ("q.sql", &read("query.sql")),
+        ("e.txt", &read("explain-3.5.9/formatted.txt")),
+        ("run.log", &read("driver-3.5.9.log")),
+    ])
+}
+
+fn report(dir: &Dir, args: &[&str]) -> (String, Value) {
+    let output = dir.run(&[&["diagnose", "--out", "report.md", "--json", "report.json"], args].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", show(&output));
+    let text = std::fs::read_to_string(dir.path().join("report.md")).unwrap();
+    let mut from = 0;
+    for part in PARTS {
+        from += text[from..].find(part).unwrap_or_else(|| panic!("{part} is missing in\n{text}"));
+    }
+    let json = std::fs::read(dir.path().join("report.json")).unwrap();
+    (text, serde_json::from_slice(&json).unwrap())
+}
+
+/// `EMBERSCOPE_UPDATE=1` writes the schema anew.
+#[test]
+fn the_schema_is_the_committed_one_and_reports_keep_to_it() {
+    let wanted = emberscope_evidence::schema::json_schema().to_value();
+    let text = serde_json::to_string_pretty(&wanted).unwrap() + "\n";
+    let path = root().join("docs/schema/evidence_report.schema.json");
+    if std::env::var_os("EMBERSCOPE_UPDATE").is_some() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), text, "{} is stale", path.display());
+    let log = root().join("fixtures/logs/sql-aqe-3.5.9");
+    let dir = dir();
+    for args in [
+        &["--explain", "e.txt", "--sql-file", "q.sql"][..],
+        &["--log", "run.log", "--sql-file", "q.sql", "--explain", "e.txt"],
+        &[log.to_str().unwrap(), "--sql-file", "q.sql", "--sql-id", "3"],
+        &[log.to_str().unwrap(), "--exec-time", "2026-11-30T06:29:28Z"],
+    ] {
+        let (_, json) = report(&dir, args);
+        let errors = crate::schema::errors(&wanted, &json["evidence_report"]);
+        assert!(errors.is_empty(), "{errors:?}");
+    }
+}
+
+#[test]
+fn explain_and_sql_alone_give_the_plan_and_its_clauses() {
+    let (text, json) = report(&dir(), &["--explain", "e.txt", "--sql-file", "q.sql"]);
+    let evidence = &json["evidence_report"];
+    assert_eq!(evidence["run_kind"], "explain");
+    let mapping = evidence["mapping"].as_array().unwrap();
+    let join = mapping.iter().find(|one| one["operator"] == "SortMergeJoin").unwrap();
+    assert_eq!(join["fragment"]["start"], serde_json::json!({ "line": 6, "column": 6 }));
+    assert_eq!((join["confidence"].as_str(), join["rows"].as_i64()), (Some("high"), None));
+    assert!(text.contains("nothing ran: no times, no rows, no skew can be told"));
+    assert!(text.contains("Everything about time"));
+}
+
+#[test]
+fn the_log_of_a_driver_and_sql_give_stages() {
+    let dir = dir();
+    let (text, json) = report(&dir, &["--log", "run.log", "--sql-file", "q.sql", "--explain", "e.txt"]);
+    let evidence = &json["evidence_report"];
+    assert_eq!(evidence["run_kind"], "driver_log");
+    let stages = evidence["stages"].as_array().unwrap();
+    assert!(stages.len() >= 7, "{stages:?}");
+    assert!(stages.iter().all(|stage| stage["running_ms"].is_i64() && stage["run_time_ms"].is_null()));
+    assert!(!evidence["mapping"].as_array().unwrap().is_empty());
+    assert!(text.contains("no metrics of tasks"));
+    let nothing = Dir::new(&[("empty.log", b"hello\n".as_slice())]);
+    let output = show(&nothing.run(&["diagnose", "--driver-log", "empty.log"]));
+    assert!(output.starts_with("exit code: 2") && output.contains("level INFO"), "{output}");
+}
+
+#[test]
+fn an_event_log_and_a_time_find_the_execution() {
+    let log = root().join("fixtures/logs/sql-aqe-3.5.9");
+    let dir = dir();
+    let (text, json) = report(&dir, &[log.to_str().unwrap(), "--exec-time", "2026-11-30T06:29:28Z"]);
+    let evidence = &json["evidence_report"];
+    let id = evidence["sql_id"].as_u64().unwrap();
+    assert_eq!(evidence["located"]["sql_id"].as_u64(), Some(id));
+    assert!(text.contains("from the given time"), "{text}");
+    assert!(json["findings"].is_array() && json["trust"].is_object());
+    let wrong = dir.run(&["diagnose", log.to_str().unwrap(), "--sql-file", "q.sql", "--format", "json"]);
+    let told = String::from_utf8(wrong.stderr).unwrap();
+    assert!(told.contains("no execution is like the text") && told.contains("--sql-id"), "{told}");
+}
+
+#[test]
+fn an_address_and_an_execution_give_everything() {
+    let logs = root().join("fixtures/logs/sql-aqe-3.5.9");
+    let dir = dir();
+    let server = Server::start(&dir, &[logs.to_str().unwrap()]);
+    let address = format!("http://{}/history/local-1796020155255/SQL/execution/?id=3", server.address());
+    let refused = show(&dir.run(&["diagnose", &address]));
+    assert!(refused.starts_with("exit code: 3") && refused.contains("--token"), "{refused}");
+    let options = ["--token", "of-the-test", "--sql-file", "q.sql", "--url"];
+    let (text, json) = report(&dir, &[&options[..], &[&address]].concat());
+    let evidence = &json["evidence_report"];
+    assert_eq!((evidence["run_kind"].as_str(), evidence["sql_id"].as_u64()), (Some("event_log"), Some(3)));
+    assert!(!evidence["stages"].as_array().unwrap().is_empty());
+    assert!(!text.contains("of-the-test") && !json.to_string().contains("of-the-test"));
+    let html =
+        dir.run(&["diagnose", &address, "--token", "of-the-test", "--sql-file", "q.sql", "--out", "r.html"]);
+    assert_eq!(html.status.code(), Some(0), "{}", show(&html));
+    let page = std::fs::read_to_string(dir.path().join("r.html")).unwrap();
+    assert!(page.contains("<h2>4. Plan and SQL</h2>") && !page.contains("of-the-test"));
+}
+
+#[test]
+fn a_summary_over_http_is_that_of_the_file() {
+    let dir = Dir::new(&[("logs/app-1", base::log().as_bytes()), ("token", b"of-the-test\n")]);
+    let server = Server::start(&dir, &["logs"]);
+    let address = format!("http://{}/api/v1/applications/app-1", server.address());
+    let json = |args: &[&str]| -> Value {
+        let output = dir.run(&[&["summary", "--json"], args].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", show(&output));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let (near, far) = (json(&["logs/app-1"]), json(&[&address, "--token", "@token"]));
+    assert_eq!((&near["application"], &near["totals"]), (&far["application"], &far["totals"]));
+}
