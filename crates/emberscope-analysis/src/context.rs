@@ -121,6 +121,7 @@ pub struct Context<'r> {
     pub(crate) capacity: std::sync::OnceLock<Option<crate::capacity::Capacity>>,
     queries: std::sync::OnceLock<BTreeSet<u64>>,
     keys: std::sync::OnceLock<BTreeMap<u32, StageKey>>,
+    peak_cores: std::sync::OnceLock<Option<u32>>,
 }
 
 /// What looking over all task attempts of a run gave, to be kept: a context is made of it in no time.
@@ -173,6 +174,7 @@ impl<'r> Context<'r> {
             plans: PlanCache::default(),
             occupancy: digests.map_or_else(|| occupancy(run), |digests| digests.occupancy.clone()),
             warm_from: BTreeMap::new(),
+            peak_cores: std::sync::OnceLock::new(),
             capacity: std::sync::OnceLock::new(),
             queries: std::sync::OnceLock::new(),
             keys: std::sync::OnceLock::new(),
@@ -299,6 +301,27 @@ impl<'r> Context<'r> {
         sum
     }
 
+    /// Most cores that executors had at one time; `None` when no executor's cores are known.
+    fn peak_cores(&self) -> Option<u32> {
+        *self.peak_cores.get_or_init(|| {
+            let mut steps: Vec<(i64, i64)> = Vec::new();
+            for executor in &self.run.executors {
+                if let (Some((added, removed)), Some(cores)) =
+                    (executor.lifetime(self.end_ms), executor.cores)
+                {
+                    steps.extend([(added, i64::from(cores)), (removed.max(added + 1), -i64::from(cores))]);
+                }
+            }
+            // At one time removals come first: what is sorted is the negative number.
+            steps.sort_unstable();
+            let most = steps.iter().scan(0, |now, (_, step)| {
+                *now += step;
+                Some(*now)
+            });
+            most.max().and_then(|most| u32::try_from(most).ok()).filter(|most| *most > 0)
+        })
+    }
+
     /// The digest of a stage attempt.
     pub fn digest_of(&self, id: u32, attempt: u32) -> Option<&StageDigest> {
         let at =
@@ -376,7 +399,11 @@ impl<'r> Context<'r> {
             by_executor.into_iter().map(|(id, (attempts, ms, ..))| (id, attempts, ms)).collect();
         let overlap = overlap(starts, ends);
         digest.active_ms = overlap.union_ms;
-        digest.peak_concurrency = u32::try_from(overlap.peak).unwrap_or(u32::MAX);
+        // Results that the driver saw late make more tasks seem to run at a time than there were slots.
+        let slots = self.peak_cores().map_or(usize::MAX, |cores| {
+            (f64::from(cores) / digest.task_cpus.max(f64::MIN_POSITIVE)).floor().max(1.0) as usize
+        });
+        digest.peak_concurrency = u32::try_from(overlap.peak.min(slots)).unwrap_or(u32::MAX);
         counted.sort_unstable();
         digest.longest_ms = counted.last().copied().unwrap_or(0);
         digest.median_ms =

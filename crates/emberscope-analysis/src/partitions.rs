@@ -17,6 +17,10 @@ pub enum Lever {
     FileSplits,
     /// Files that were read whole although they are larger than a split may be: their format or codec cannot be cut.
     WholeFiles,
+    /// An operator that has all rows in one partition: a window or aggregation without keys, a global limit.
+    SinglePartition,
+    /// The checkpoint of a streaming query with state.
+    Checkpoint,
     /// The program: `repartition`, `coalesce`, slices, options of a source.
     Program,
 }
@@ -29,6 +33,8 @@ impl Lever {
             Lever::AqeCoalesced => "aqe_coalesced",
             Lever::FileSplits => "file_splits",
             Lever::WholeFiles => "whole_files",
+            Lever::SinglePartition => "single_partition",
+            Lever::Checkpoint => "checkpoint",
             Lever::Program => "program",
         }
     }
@@ -47,7 +53,11 @@ pub fn lever(context: &Context<'_>, view: &StageView<'_>, plan: Option<&StagePla
     if plan.reads_shuffle || sums.shuffle_read_records > sums.input_records {
         let conf = context.conf_of_stage(view.digest);
         let configured = conf.number("spark.sql.shuffle.partitions").unwrap_or(0.0);
-        return if plan.is_user_repartition {
+        return if plan.is_single_partition {
+            Lever::SinglePartition
+        } else if plan.is_stateful {
+            Lever::Checkpoint
+        } else if plan.is_user_repartition {
             Lever::Program
         } else if plan.is_coalesced {
             Lever::AqeCoalesced
@@ -142,6 +152,25 @@ let it merge less for this query, or repartition({tasks}) before the costly step
                 "the files are read whole, so that no setting cuts them: write them in a format that can be split, or repartition({tasks}) right after reading"
             );
             (text, vec![Change::data("input files", "a format that can be split")])
+        }
+        Lever::SinglePartition => {
+            let what = plan.and_then(|plan| plan.operator.as_deref()).unwrap_or("the operator");
+            let text = format!(
+                "{what} has all its rows in one partition, and no setting changes that: give it keys (PARTITION BY, GROUP BY), or fewer rows"
+            );
+            (text, vec![Change::code("single partition", "keys for the operator, or fewer rows before it")])
+        }
+        Lever::Checkpoint => {
+            let text = format!(
+                "the checkpoint of a query with state fixes its number of partitions: `spark.sql.shuffle.partitions` of {tasks} acts from a new checkpoint on"
+            );
+            (
+                text,
+                vec![Change::code(
+                    "checkpoint",
+                    format!("a new one, with spark.sql.shuffle.partitions = {tasks}"),
+                )],
+            )
         }
         Lever::Program => {
             let what = if is_more { "repartition" } else { "coalesce" };

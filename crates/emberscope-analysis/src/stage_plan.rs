@@ -41,6 +41,8 @@ pub struct StagePlan {
     pub has_python: bool,
     /// Whether it only fetches the first rows.
     pub is_limit: bool,
+    /// Whether it keeps state of a streaming query, whose partitions the checkpoint fixes.
+    pub is_stateful: bool,
     /// Whether it reads any shuffle.
     pub reads_shuffle: bool,
     /// Whether there is another operator above the join that relies on how its rows are distributed.
@@ -98,6 +100,14 @@ impl StagePlan {
             OperatorClass::Python => self.has_python = true,
             _ => {}
         }
+        let keeps = [
+            "StateStore",
+            "StreamingSymmetricHashJoin",
+            "StreamingDeduplicate",
+            "GroupsWithState",
+            "TransformWithState",
+        ];
+        self.is_stateful |= keeps.iter().any(|name| node.name.contains(name));
         self.is_limit |= node.name.contains("Limit") || node.name.starts_with("TakeOrdered");
     }
 

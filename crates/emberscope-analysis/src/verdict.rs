@@ -271,6 +271,14 @@ fn notes(context: &Context<'_>, pricer: Option<&Pricer>, attribution: &Attributi
             grouped(context.queries().len() as i64)
         ));
     }
+    let operators = &attribution.operators;
+    let python_ms = operators.parts.iter().find(|part| part.key == "python").map_or(0, |part| part.ms);
+    if operators.total_ms > 0 && python_ms * 2 >= operators.total_ms {
+        notes.push(format!(
+            "{} of the time that tasks of queries ran went into Python: what its functions do decides the run.",
+            share(python_ms as f64 / operators.total_ms as f64)
+        ));
+    }
     let idle: i64 =
         [Part::IdleStarting, Part::IdleNoStage, Part::IdleTooFewTasks, Part::IdleTail, Part::IdlePending]
             .into_iter()

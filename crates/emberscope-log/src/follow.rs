@@ -8,7 +8,7 @@ use crate::block::Block;
 use crate::input::{Input, LocalFile, Stdin};
 use crate::layout;
 use crate::scan::{Reader, ScanOptions};
-use crate::source::{Discovery, Member, RunSource, SourceError, SourceKind, discover};
+use crate::source::{Discovery, Member, Provenance, RunSource, SourceError, SourceKind, discover};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -135,6 +135,7 @@ impl Followed {
             in_progress: None,
             app_id_hint: None,
             attempt_hint: None,
+            provenance: Provenance::default(),
         };
         Followed { source, path: PathBuf::from(label), members, stop }
     }

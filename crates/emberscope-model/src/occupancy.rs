@@ -21,6 +21,8 @@ pub struct Occupancy {
     pub allocated_core_ms: Option<i64>,
     /// Slot-held time times the task's cpus; `None` without tasks.
     pub occupied_core_ms: Option<i64>,
+    /// The same by executor id.
+    pub occupied_by_executor: BTreeMap<String, i64>,
     /// Fitted result lag by executor id, milliseconds; only where it is not 0.
     pub result_lag_ms: BTreeMap<String, i64>,
 }
@@ -73,7 +75,9 @@ pub(crate) fn occupancy_of(run: &Run, held: Vec<HeldSlots>) -> Occupancy {
             .iter()
             .map(|task| ((task.free_ms - lag).max(task.worked_ms) - task.launch_ms) as f64 * task.cpus)
             .sum();
-        occupied = Some(occupied.unwrap_or(0) + held_ms.round() as i64);
+        let held_ms = held_ms.round() as i64;
+        occupied = Some(occupied.unwrap_or(0) + held_ms);
+        result.occupied_by_executor.insert(executor_id.clone(), held_ms);
         if lag > 0 {
             result.result_lag_ms.insert(executor_id, lag);
         }

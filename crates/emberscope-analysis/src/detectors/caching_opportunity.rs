@@ -98,7 +98,7 @@ pub static CACHING_OPPORTUNITY: Detector = Detector {
 result from the same relations: the same joins, aggregates, windows or Python functions with the same literals (variant \
 `composite`). What is read from a cache already is left out, and so are micro-batches of a streaming query and data that \
 the application itself wrote in between. Outside SQL: several jobs compute the same RDDs from the start (variant `rdd`).",
-    rule: "Equal fingerprints (columns and functions that a query does not need are left out, as Spark prunes them) of at least `min_operators` operators with a join, aggregate, window, union, explode or Python \
+    rule: "Equal fingerprints (columns and functions that a query does not need are left out, as Spark prunes them) of at least `min_operators` operators (fewer where one is Python) with a join, aggregate, window, union, explode or Python \
 operator in them in at least `min_executions` queries with jobs of their own and equal row counts; or the same format and \
 place of a scan of `min_relation_bytes` in at least `min_readers` queries. A whole query that is run again is only noted. Only the largest repeated part counts, and a relation only for queries that no \
 repeated computation covers. The data must fit: `cache_expansion` times its size on disk within `cache_memory_share` of the \
@@ -203,6 +203,12 @@ fn collect(context: &Context<'_>) -> Found {
     found
 }
 
+/// Whether Python code runs in what is at a node or below it.
+fn runs_python(view: &SqlView<'_>, node: u32) -> bool {
+    let it = &view.nodes[node as usize];
+    it.class == OperatorClass::Python || it.children.iter().any(|child| runs_python(view, *child))
+}
+
 fn collect_plan(context: &Context<'_>, view: &SqlView<'_>, start_ms: i64, found: &mut Found) {
     let prints = fingerprints(view);
     let seen = |node: u32| Seen {
@@ -220,7 +226,7 @@ fn collect_plan(context: &Context<'_>, view: &SqlView<'_>, start_ms: i64, found:
         let print = prints[node as usize];
         let is_it = print.is_whole
             && print.is_anchored
-            && f64::from(print.operators) >= context.get(&MIN_OPERATORS)
+            && (f64::from(print.operators) >= context.get(&MIN_OPERATORS) || runs_python(view, node))
             && print.is_heavy
             && !view.is_cached_plan(node)
             && ran(node)

@@ -63,7 +63,10 @@ pub static CSTOR: Detector = Detector {
             name: "cacheUtilization",
             what: "A persisted RDD did not fit: parts were evicted or went to disk.",
         },
-        FindingType { name: "cacheUnused", what: "A persisted RDD was filled and never read again." },
+        FindingType {
+            name: "cacheUnused",
+            what: "A persisted RDD was filled, and read by nothing but what filled it.",
+        },
     ],
     thresholds: &[
         MIN_PARTITIONS_SHARE,
@@ -246,13 +249,13 @@ fn unused(ctx: &Context<'_>, id: u32, cached: &CachedRdd) -> Option<Claim> {
         return None;
     }
     let size = if is_measured { format!(" ({})", size(bytes)) } else { String::new() };
-    let title = format!("{} was cached{size} by stage {stage} and never read again", named(ctx, id));
+    let title = format!("{} was cached{size} by stage {stage} and read by nothing else", named(ctx, id));
     let mut claim = base("cacheUnused", ctx, id, title)
         .evidence("memory_bytes", is_measured.then_some(cached.peak_memory_bytes))
         .evidence("disk_bytes", is_measured.then_some(cached.peak_disk_bytes))
         .evidence("stage", stage)
         .evidence("fill_ms", fill_ms)
-        .advice("Do not persist it: storing costs time and memory, and nothing reads it.")
+        .advice("Do not persist it: storing costs time and memory, and nothing else reads it.")
         .change(Change::code("persist or cache", "remove it"));
     claim.nature = Nature::Code;
     claim.confidence = if is_measured { Confidence::Medium } else { Confidence::Low };

@@ -94,6 +94,10 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
         } else {
             return;
         };
+    // All rows in one partition is what the operator asks for.
+    if StagePlan::of(context, digest).is_some_and(|plan| plan.is_single_partition) {
+        return;
+    }
     sink.claim(claim(context, view, variant, median, max, spilling));
 }
 

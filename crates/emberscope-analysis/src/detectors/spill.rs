@@ -232,6 +232,7 @@ fn with_volume_fix(
     let conf = context.conf(None);
     let key = if context.is_local { "spark.driver.memory" } else { "spark.executor.memory" };
     let memory = conf.bytes(key).unwrap_or(1 << 30);
+    let more = if context.is_local { key.to_owned() } else { format!("{key}, or fewer cores per executor") };
     // Execution memory grows with the heap; asking for more than four times is no advice.
     let larger = words::setting_size((memory as f64 * need.min(4.0)) as i64);
     if reads_shuffle || plan.is_some_and(|plan| plan.scan.is_some()) {
@@ -240,11 +241,11 @@ fn with_volume_fix(
         return claim
             .evidence("proposed_tasks", tasks)
             .advice(format!(
-                "Make the partitions about {need:.0} times smaller ({how}), or give each task more memory ({key}, or fewer cores per executor)."
+                "Make the partitions about {need:.0} times smaller ({how}), or give each task more memory ({more})."
             ))
             .changes(changes);
     }
     claim
-        .advice(format!("Give each task more memory ({key}, or fewer cores per executor), or use more, smaller partitions."))
+        .advice(format!("Give each task more memory ({more}), or use more, smaller partitions."))
         .changes(conf.propose(key, larger))
 }

@@ -1,6 +1,6 @@
 //! Stages that do not fit the cores: too few tasks, a long last task, rows that multiply.
 
-use crate::context::Context;
+use crate::context::{Context, StageDigest};
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Claim, Confidence, Nature, Severity, Worth};
 use crate::partitions;
@@ -34,6 +34,12 @@ const WORK_SHARE: Threshold = Threshold {
     name: "work_share",
     default: 0.5,
     doc: "Least share of their time that the tasks of a narrow stage must spend running: deserialization on a cold executor cannot be split.",
+};
+const FIRST_WRITE_MS: Threshold = Threshold {
+    tag: "SHAPE",
+    name: "first_write_ms",
+    default: 1500.0,
+    doc: "Time that the first stage that writes takes beside its rows, to load and compile what writes; it is not split among more tasks, milliseconds.",
 };
 const COLD_MS: Threshold = Threshold {
     tag: "SHAPE",
@@ -86,6 +92,7 @@ pub static SHAPE: Detector = Detector {
         LEAST_SHARE,
         WORK_SHARE,
         COLD_MS,
+        FIRST_WRITE_MS,
         EXPLOSION_RATIO,
         EXPLOSION_RECORDS,
         LONGEST_SHARE,
@@ -100,7 +107,7 @@ task takes most of the stage while other cores idle; this tells what the tail co
 `skew` or `straggler`.",
     rule: "*lowParallelism*: most tasks at one time are below `busy_share` of the free cores (cores of the \
 executors that lived while the stage ran, minus what other stages used); the stage ran for `least_ms` and \
-`least_share` of the run; its tasks spent `work_share` of their time running, and if all of them were the first on their executors it ran `cold_ms` longer than that. Stages that read a single-partition shuffle, take the \
+`least_share` of the run; its tasks spent `work_share` of their time running, and if all of them were the first on their executors it ran `cold_ms` longer than that, the first one that writes `first_write_ms`. Stages that read a single-partition shuffle, take the \
 first rows, infer a schema, repeat lost tasks or have a barrier are left out. *dataExplosion*: at least `explosion_records` records written, \
 `explosion_ratio` times those read. *taskStageSkew*: a tail (see `STRAG`) whose longest task takes `longest_ratio` times the median and `longest_share` of \
 the stage and leaves `idle_share` of the run's core-time idle.",
@@ -143,7 +150,7 @@ fn low_parallelism(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink)
     }
     // Every task starts a worker of its own: more tasks would start more.
     let start_ms = python_start_ms(context, view);
-    if (running as f64 - start_ms) < least {
+    if (running as f64 - start_ms - first_write_ms(context, view)) < least {
         return;
     }
     let all_cold = view.useful().all(|task| context.is_first_wave(task.executor, task.launch_ms));
@@ -157,6 +164,16 @@ fn low_parallelism(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink)
 fn python_start_ms(context: &Context<'_>, view: &StageView<'_>) -> f64 {
     let plan = view.digest.sql_id.and_then(|id| context.sql_view(id));
     plan.map_or(0.0, |plan| time::python_start_ms(&plan, view.place()) / view.digest.useful.max(1) as f64)
+}
+
+/// What the first stage that writes takes beside its rows: format and committer are loaded and compiled. More tasks
+/// would each take it.
+fn first_write_ms(context: &Context<'_>, view: &StageView<'_>) -> f64 {
+    let writes = |digest: &StageDigest| digest.counted.output_bytes > 0;
+    let begins = |digest: &StageDigest| digest.running.map(|running| running.0);
+    let is_first = writes(view.digest)
+        && !context.stages.iter().any(|other| writes(other) && begins(other) < begins(view.digest));
+    if is_first { context.get(&FIRST_WRITE_MS) } else { 0.0 }
 }
 
 /// `read.parquet` and its like look at one file with a job of their own.

@@ -79,7 +79,7 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
     }
     let tasks = digest.attempts.max(1) as f64;
     let work_ms = digest.all.run_ms as f64 / tasks;
-    let held_ms = slot_time_ms(view) / tasks;
+    let held_ms = slot_time_ms(context, view) / tasks;
     let overhead_ms = (held_ms - work_ms).max(0.0);
     let share = overhead_ms / held_ms.max(f64::MIN_POSITIVE);
     // One long task keeps the slots idle without any overhead: that is a tail.
@@ -136,16 +136,24 @@ fn lists_files(context: &Context<'_>, view: &StageView<'_>) -> bool {
 
 /// Time of the slots that the stage used: of each executor its span in the stage times the most tasks it ran
 /// at one time.
-fn slot_time_ms(view: &StageView<'_>) -> f64 {
+fn slot_time_ms(context: &Context<'_>, view: &StageView<'_>) -> f64 {
     let mut spans: BTreeMap<u32, Vec<(i64, i64)>> = BTreeMap::new();
     for task in &view.tasks {
         spans.entry(task.executor).or_default().push((task.launch_ms, task.finish_ms));
     }
     let mut sum = 0.0;
-    for spans in spans.values() {
+    // Results that the driver saw late make more tasks seem to run at a time than there are slots.
+    let slots = |executor: u32| {
+        let id = context.text(executor);
+        let cores = context.run.executors.iter().find(|executor| executor.id == id).and_then(|one| one.cores);
+        cores.map_or(f64::MAX, |cores| {
+            (f64::from(cores) / view.digest.task_cpus.max(f64::MIN_POSITIVE)).floor().max(1.0)
+        })
+    };
+    for (executor, spans) in &spans {
         let from = spans.iter().map(|span| span.0).min().unwrap_or(0);
         let to = spans.iter().map(|span| span.1).max().unwrap_or(from);
-        sum += (to - from) as f64 * peak_overlap(spans.iter().copied()) as f64;
+        sum += (to - from) as f64 * (peak_overlap(spans.iter().copied()) as f64).min(slots(*executor));
     }
     sum
 }

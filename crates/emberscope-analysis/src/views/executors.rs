@@ -73,18 +73,12 @@ pub struct ExclusionRow {
 pub(crate) struct OnExecutor {
     pub(crate) counts: AttemptCounts,
     pub(crate) time_ms: i64,
-    pub(crate) held_core_ms: f64,
     pub(crate) sums: TaskSums,
 }
 
 impl Default for OnExecutor {
     fn default() -> Self {
-        OnExecutor {
-            counts: AttemptCounts::default(),
-            time_ms: 0,
-            held_core_ms: 0.0,
-            sums: [None; N_TASK_COLUMNS],
-        }
+        OnExecutor { counts: AttemptCounts::default(), time_ms: 0, sums: [None; N_TASK_COLUMNS] }
     }
 }
 
@@ -108,7 +102,7 @@ const WORK: &[TaskColumn] = &[
 ];
 
 /// Adds the attempts of a stage to those of their executors, by the number of the executor's id.
-pub(crate) fn add_stage(stage: &StageAttempt, cpus: f64, end_ms: i64, all: &mut FxHashMap<i64, OnExecutor>) {
+pub(crate) fn add_stage(stage: &StageAttempt, end_ms: i64, all: &mut FxHashMap<i64, OnExecutor>) {
     let executors = stage.tasks.column_or(TaskColumn::Executor, -1);
     let mut numbers: Vec<i64> = executors.clone();
     numbers.sort_unstable();
@@ -128,7 +122,6 @@ pub(crate) fn add_stage(stage: &StageAttempt, cpus: f64, end_ms: i64, all: &mut 
         if let Some(launch) = launch[row] {
             let held = (finish[row].unwrap_or(end_ms) - launch).max(0);
             one.time_ms += held;
-            one.held_core_ms += held as f64 * cpus;
         }
     }
     stage.tasks.for_each(TaskColumn::Speculative, |row, flag| {
@@ -153,7 +146,6 @@ impl OnExecutor {
         self.counts.killed += other.counts.killed;
         self.counts.speculative += other.counts.speculative;
         self.time_ms += other.time_ms;
-        self.held_core_ms += other.held_core_ms;
         emberscope_model::summary::add(&mut self.sums, &other.sums);
     }
 }
@@ -164,8 +156,8 @@ pub fn executors(subject: Subject<'_>) -> Vec<ExecutorRow> {
     let run = subject.run;
     let clock = Clock::of(run);
     let mut work: FxHashMap<i64, OnExecutor> = FxHashMap::default();
-    for (stage, digest) in run.stages.iter().zip(&subject.digests.stages) {
-        add_stage(stage, digest.task_cpus, clock.end_ms, &mut work);
+    for stage in &run.stages {
+        add_stage(stage, clock.end_ms, &mut work);
     }
     run.executors.iter().map(|executor| row(subject, clock, executor, &mut work)).collect()
 }
@@ -194,7 +186,11 @@ fn row(
         resource_profile_id: executor.resource_profile_id,
         tasks: own.counts,
         task_time_ms: own.time_ms,
-        busy_share: offered.map(|offered| own.held_core_ms / offered),
+        // The same slot-held time as the summary's, which leaves out results that were seen late.
+        busy_share: offered.map(|offered| {
+            subject.digests.occupancy.occupied_by_executor.get(&executor.id).copied().unwrap_or(0) as f64
+                / offered
+        }),
         work: Work::of(&own.sums),
         result_lag_ms: subject.digests.occupancy.result_lag_ms.get(&executor.id).copied().unwrap_or(0),
         maximum_memory_bytes: executor.maximum_memory_bytes,

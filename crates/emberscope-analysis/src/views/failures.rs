@@ -54,7 +54,9 @@ pub fn failures(run: &Run, stage: &StageAttempt) -> Vec<FailureRow> {
             continue;
         }
         let error = run.task_errors.get(&(ids[row] as u64)).map(|error| masked(error));
-        let pattern = error.as_deref().map(pattern_of).unwrap_or_default();
+        // A class of errors by its number says nothing once numbers are left out.
+        let plain = error.as_deref().map(|error| error.split(" SQLSTATE: ").next().unwrap_or(error));
+        let pattern = plain.map(pattern_of).unwrap_or_default();
         let group = groups.entry((status, pattern.clone())).or_insert_with(|| FailureRow {
             status,
             pattern,

@@ -127,7 +127,17 @@ pub fn executions(subject: Subject<'_>) -> Vec<SqlRow> {
 }
 
 fn row(subject: Subject<'_>, clock: Clock, execution: &SqlExecution, contained: usize) -> SqlRow {
-    let stages = subject.run.stages_of_sql(execution);
+    // A query that only contains others (a micro-batch, a command with a query in it) did what they did.
+    let inner = subject.run.sql_executions.iter().filter(|one| {
+        contained > 0 && !one.is_root() && execution.is_root() && one.root_id == Some(execution.id)
+    });
+    let all: Vec<&SqlExecution> = std::iter::once(execution).chain(inner).collect();
+    let mut stages: Vec<&StageAttempt> = all.iter().flat_map(|one| subject.run.stages_of_sql(one)).collect();
+    stages.sort_by_key(|stage| (stage.id, stage.attempt));
+    stages.dedup_by_key(|stage| (stage.id, stage.attempt));
+    let mut job_ids: Vec<u32> = all.iter().flat_map(|one| one.job_ids.iter().copied()).collect();
+    job_ids.sort_unstable();
+    job_ids.dedup();
     let mut tasks = AttemptCounts::default();
     let mut task_time_ms = 0;
     for digest in stages.iter().filter_map(|stage| subject.digest(stage.id, stage.attempt)) {
@@ -146,7 +156,7 @@ fn row(subject: Subject<'_>, clock: Clock, execution: &SqlExecution, contained: 
         duration_ms: execution
             .start_ms
             .map(|start| (execution.end_ms.unwrap_or(clock.end_ms) - start).max(0)),
-        job_ids: execution.job_ids.clone(),
+        job_ids,
         stages: stages.len(),
         tasks,
         task_time_ms,

@@ -376,7 +376,7 @@ fn a_cache_that_only_its_count_read() {
     let sink = run(1, 1, 8000);
     assert_eq!(
         of_kind(&sink, "cacheUnused")[0].title,
-        "RDD 50 (In-memory table hot) was cached (1000 B) by stage 0 and never read again"
+        "RDD 50 (In-memory table hot) was cached (1000 B) by stage 0 and read by nothing else"
     );
     assert!(
         matches!(&of_kind(&sink, "cacheUnused")[0].worth, Worth::Replay { low, high } if low.len() == 2 && high.len() == 2)

@@ -117,6 +117,16 @@ pub fn series(run: &Run, index: &TimelineIndex, from_ms: i64, to_ms: i64, pieces
         }
     }
     let executors = executors(run, clock, grid);
+    let offered = executors.offered.means();
+    // Results that the driver saw late make tasks seem to hold more cores than there are: all are drawn smaller.
+    let held = held.means();
+    let fit: Vec<f64> = held
+        .iter()
+        .zip(&offered)
+        .map(|(held, offered)| if *offered > 0.0 && held > offered { offered / held } else { 1.0 })
+        .collect();
+    let fitted =
+        |means: Vec<f64>| -> Vec<f64> { means.iter().zip(&fit).map(|(mean, fit)| mean * fit).collect() };
     Series {
         start_time_ms: clock.start_ms,
         duration_ms: clock.duration_ms(),
@@ -126,19 +136,23 @@ pub fn series(run: &Run, index: &TimelineIndex, from_ms: i64, to_ms: i64, pieces
         executors: executors.alive.means(),
         executors_added: executors.added,
         executors_removed: executors.removed,
-        cores_offered: executors.offered.means(),
-        cores_held: held.means(),
+        cores_offered: offered,
+        cores_held: fitted(held),
         cores_by_locality: by_locality
             .into_iter()
-            .map(|(text, buckets)| named(run.strings.text(text), &buckets))
+            .map(|(text, buckets)| named(run.strings.text(text), fitted(buckets.means())))
             .collect(),
-        cores_by_part: TASK_PARTS.iter().zip(&by_part).map(|(key, buckets)| named(key, buckets)).collect(),
+        cores_by_part: TASK_PARTS
+            .iter()
+            .zip(&by_part)
+            .map(|(key, buckets)| named(key, fitted(buckets.means())))
+            .collect(),
         memory_peaks: memory(run, clock, grid),
     }
 }
 
-fn named(key: &str, buckets: &Buckets) -> NamedSeries {
-    NamedSeries { key: key.to_owned(), values: buckets.means() }
+fn named(key: &str, values: Vec<f64>) -> NamedSeries {
+    NamedSeries { key: key.to_owned(), values }
 }
 
 struct Executors {
@@ -180,9 +194,12 @@ fn memory(run: &Run, clock: Clock, grid: Grid) -> Vec<MemorySeries> {
             .into_iter()
             .map(|finish| finish.and_then(|ms| grid.place(clock.at(ms))))
             .collect();
+        // A task between two polls of its executor reports 0 for everything, its heap too.
+        let was_polled = stage.tasks.column(TaskColumn::JvmHeapMemory);
+        let was_polled: Vec<bool> = was_polled.into_iter().map(|heap| heap != Some(0)).collect();
         for (column, of_column) in MEMORY.iter().zip(&mut peaks) {
             stage.tasks.for_each(*column, |row, value| {
-                if let Some(piece) = pieces[row] {
+                if let Some(piece) = pieces[row].filter(|_| was_polled[row]) {
                     of_column[piece] = of_column[piece].max(Some(value));
                 }
             });
