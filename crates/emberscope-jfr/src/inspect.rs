@@ -27,6 +27,8 @@ pub struct Inventory {
     pub load: Vec<Load>,
     /// Garbage collections, in order of time.
     pub pauses: Vec<Pause>,
+    /// States of threads that the dictionaries know, as they are written there.
+    pub states: BTreeSet<String>,
     /// Whether the JIT compiler kept places between safepoints for the profiler, by executor.
     pub debug_non_safepoints: BTreeMap<String, bool>,
     /// Settings of the recorder, by executor, name and value.
@@ -73,6 +75,8 @@ pub fn inspect(recordings: &[Recording], selection: &Selection) -> Result<Invent
         let mut notes = plan.notes.clone();
         let walked = for_each_chunk(&plan, &mut notes, |chunk, window, notes| {
             let mut counts = Counts::new();
+            let states = chunk.pools.states().filter(|state| !state.is_empty());
+            inspector.inventory.states.extend(states.map(str::to_owned));
             chunk.visit(window, &mut inspector, &mut counts, notes)?;
             for class in chunk.types.classes.values() {
                 let Some(count) = counts.get(&class.name) else { continue };

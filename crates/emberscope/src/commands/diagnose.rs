@@ -1,6 +1,7 @@
 //! `emberscope diagnose`: what cost the time of each run, and what to change.
 
 use crate::cli::{DiagnoseFormat, DiagnoseOptions};
+use crate::diagnosed_recordings::DiagnosedRecordings;
 use crate::exit::{Exit, UsageError};
 use crate::facts::Facts;
 use crate::format::counted;
@@ -26,6 +27,7 @@ pub(crate) fn run(options: &DiagnoseOptions) -> anyhow::Result<Exit> {
         sql_id: options.sql_id,
         stage: options.stage,
     };
+    let recordings = DiagnosedRecordings::of(options)?;
     let mut main = match &options.target {
         Some(target) => Some((target.format, Output::open(target.out.as_deref())?)),
         None => None,
@@ -53,7 +55,8 @@ pub(crate) fn run(options: &DiagnoseOptions) -> anyhow::Result<Exit> {
                 return Ok(());
             }
             seen.place = true;
-            let diagnosis = diagnose(&run, &what);
+            let mut diagnosis = diagnose(&run, &what);
+            recordings.add_to(&mut diagnosis, &run, !several, &guards)?;
             seen.look_at(&diagnosis, options.fail_on);
             if let Some((format, output)) = &mut main {
                 let shape = Shape { look: output.look(), is_first, all: options.all };
