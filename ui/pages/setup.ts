@@ -1,7 +1,7 @@
-/** Starts `emberscope serve` over three fixtures and a log made of markup, and lets the tests know where. */
+/** Starts `emberscope serve` over three fixtures, recordings of one, and a log made of markup, and lets the tests know where. */
 
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { TestProject } from "vitest/node";
@@ -29,14 +29,24 @@ function program(): string {
   return join(target, "ci", "emberscope");
 }
 
+/** Puts recordings where those of the first fixture's driver would be. They say themselves which task ran when. */
+function record(profiles: string): void {
+  const log = readdirSync(join(repository, "fixtures/logs", FIXTURES[0] ?? ""))[0] ?? "";
+  const to = join(profiles, log.replace(/^eventlog_v2_/, ""));
+  mkdirSync(to);
+  copyFileSync(join(repository, "crates/emberscope-jfr/tests/data/jdk17.jfr"), join(to, "profile-driver.jfr"));
+}
+
 export default async function setup(project: TestProject): Promise<() => void> {
   const built = join(repository, "ui/dist/index.html");
   if (!existsSync(built)) throw new Error("the page is not built: npm run build");
   const place = mkdtempSync(join(tmpdir(), "emberscope-pages-"));
   writeHostileLog(join(repository, "fixtures/logs/codec-none-4.3.0"), join(place, "hostile"));
+  const profiles = mkdtempSync(join(tmpdir(), "emberscope-profiles-"));
+  record(profiles);
   const token = "token-of-the-pages";
   const roots = [...FIXTURES.map((name) => join(repository, "fixtures/logs", name)), place];
-  const server = spawn(program(), ["serve", ...roots, "--port", "0"], { env: { ...process.env, EMBERSCOPE_TOKEN: token }, stdio: ["ignore", "pipe", "inherit"] });
+  const server = spawn(program(), ["serve", ...roots, "--jfr", profiles, "--port", "0"], { env: { ...process.env, EMBERSCOPE_TOKEN: token }, stdio: ["ignore", "pipe", "inherit"] });
   const entrance = await new Promise<string>((done, failed) => {
     let said = "";
     server.stdout.on("data", (piece: Buffer) => {
@@ -59,5 +69,6 @@ export default async function setup(project: TestProject): Promise<() => void> {
   return () => {
     server.kill();
     rmSync(place, { recursive: true });
+    rmSync(profiles, { recursive: true });
   };
 }
