@@ -1,6 +1,7 @@
 import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { ask, close, context, NARROW, settled, visit, watched, WIDE, type Watch } from "./browser";
+import { MARKUP } from "./hostile";
 import { runs } from "./views";
 
 interface Options {
@@ -19,7 +20,7 @@ describe("flame graphs", () => {
   beforeAll(async () => {
     of = await context(WIDE);
     const all = await runs();
-    run = all.find((one) => one.name?.startsWith("sql"))?.id ?? "";
+    run = all.find((one) => one.name?.includes(MARKUP))?.id ?? "";
     other = all.find((one) => one.name?.startsWith("failures"))?.id ?? "";
     const options = await ask<Options>(`/runs/${run}/flame/options`);
     stage = `${options.stages[0]?.id}.${options.stages[0]?.attempt}`;
