@@ -81,7 +81,14 @@ pub fn inspect(recordings: &[Recording], selection: &Selection) -> Result<Invent
             for class in chunk.types.classes.values() {
                 let Some(count) = counts.get(&class.name) else { continue };
                 for (order, event) in FlameEvent::ALL.iter().enumerate() {
-                    if EventKind::of(class).and_then(|kind| event.way_of(kind)).is_some() {
+                    // The JDK's recorder samples what runs, never the wall clock.
+                    let is_one = |kind: &EventKind| {
+                        *event != FlameEvent::Wall
+                            || *kind != EventKind::Execution
+                            || chunk.types.is_async_profiler()
+                    };
+                    let kind = EventKind::of(class).filter(is_one);
+                    if kind.and_then(|kind| event.way_of(kind)).is_some() {
                         *ways.entry(order).or_default() += count;
                     }
                 }

@@ -32,9 +32,8 @@ pub fn stage_profiles(
     }
     let inventory = recorded.inventory()?;
     let has = |event: FlameEvent| inventory.flame_events.iter().any(|(known, _)| *known == event);
-    let Some(event) = [FlameEvent::Wall, FlameEvent::Cpu].into_iter().find(|event| has(*event)) else {
-        return Ok(Vec::new());
-    };
+    let events: Vec<FlameEvent> =
+        [FlameEvent::Wall, FlameEvent::Cpu].into_iter().filter(|event| has(*event)).collect();
     let distortion = distortion(&inventory);
     let mut profiles = Vec::new();
     for (id, attempt) in stages {
@@ -49,11 +48,16 @@ pub fn stage_profiles(
             continue;
         }
         let selection = Selection { tasks, executors, ..Selection::default() };
-        let profile = recorded.fold(event, &selection, false, work)?;
-        let sum = profile.tree.sum();
-        if sum <= 0 {
-            continue;
+        let mut found = None;
+        for event in &events {
+            let profile = recorded.fold(*event, &selection, false, work)?;
+            if profile.tree.sum() > 0 {
+                found = Some((*event, profile));
+                break;
+            }
         }
+        let Some((event, profile)) = found else { continue };
+        let sum = profile.tree.sum();
         let view = View::of(&profile, ViewLimits::NONE);
         let share = |weight: i64| weight as f64 / sum as f64;
         let frames = hot_frames(&view)

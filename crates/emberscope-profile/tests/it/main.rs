@@ -133,6 +133,16 @@ fn findings_get_the_frames_of_their_stages() {
 }
 
 #[test]
+fn frames_of_a_stage_are_those_it_ran() {
+    let Some((_, recorded)) = recorded("jdk") else { return };
+    let work = Work { threads: 2, stop: None };
+    let profiles = stage_profiles(&recorded, &[(0, 0), (99, 0)], &work).unwrap();
+    assert_eq!((profiles.len(), profiles[0].event, profiles[0].executors_not_recorded), (1, "cpu", 0));
+    assert_eq!(profiles[0].frames[0].frame, "io.sfw.Work.hotLoop");
+    assert!(profiles[0].frames[0].own_share > 0.5 && profiles[0].distortion.is_none());
+}
+
+#[test]
 fn what_nobody_wants_any_more_is_given_up() {
     let Some((_, recorded)) = recorded("ap") else { return };
     let work = Work { threads: 2, stop: Some(Arc::new(AtomicBool::new(true))) };
