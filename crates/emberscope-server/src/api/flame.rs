@@ -103,7 +103,9 @@ pub(super) fn get_options(
     gone: &Gone,
 ) -> Result<FlameOptions, Failure> {
     let executor = params.first("executor").filter(|id| !id.is_empty());
-    let found = with(app, at[0], gone, |recorded, run, _| options(recorded, run, executor).map_err(folding))?;
+    let found = with(app, at[0], gone, |recorded, run, _| {
+        options(recorded, run, executor).map_err(|error| folding(&error))
+    })?;
     match found {
         Found::Some(options) => Ok(options),
         Found::None(start_time_ms) => Ok(FlameOptions { start_time_ms, ..FlameOptions::default() }),
@@ -136,7 +138,7 @@ pub(super) fn get_stages(app: &App, at: &[&str], gone: &Gone) -> Result<FlameSta
         .recordings
         .with(&listing, entry, &opened, gone, |recorded, work| stage_profiles(recorded, &stages, work))
         .map_err(refused)?;
-    Ok(FlameStages { stages: found.transpose().map_err(folding)?.unwrap_or_default() })
+    Ok(FlameStages { stages: found.transpose().map_err(|error| folding(&error))?.unwrap_or_default() })
 }
 
 /// What was made of recordings, or the run's start where there are none.
@@ -215,18 +217,18 @@ fn asked(run: &Run, params: &Params) -> Result<Ask, Failure> {
 fn asking(error: AskError) -> Failure {
     match error {
         AskError::NotThere { message, hint } => Failure::not_found(message, &hint),
-        AskError::Fold(error) => folding(error),
+        AskError::Fold(error) => folding(&error),
     }
 }
 
 fn refused(error: RecordingsError) -> Failure {
     match error {
         RecordingsError::Busy => Failure::busy(&error.to_string()),
-        RecordingsError::Fold(error) => folding(error),
+        RecordingsError::Fold(error) => folding(&error),
     }
 }
 
-fn folding(error: FoldError) -> Failure {
+fn folding(error: &FoldError) -> Failure {
     match error {
         // Nobody hears it any more.
         FoldError::Stopped => Failure::busy(&error.to_string()),
