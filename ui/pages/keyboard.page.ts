@@ -40,7 +40,7 @@ describe("with the keyboard alone", () => {
 
   it("goes from view to view, and shows the keys", async () => {
     await visit(page, `#/run/${run}`);
-    for (const [key, view] of [["t", "timeline"], ["q", "sql"], ["s", "stages"], ["j", "jobs"], ["e", "executors"], ["m", "storage"], ["c", "console"]] as const) {
+    for (const [key, view] of [["t", "timeline"], ["q", "sql"], ["s", "stages"], ["j", "jobs"], ["e", "executors"], ["f", "flame"], ["m", "storage"], ["c", "console"]] as const) {
       await page.locator("main").focus();
       await press("g", key);
       await page.waitForFunction((to) => location.hash.endsWith(`/${to}`), view);

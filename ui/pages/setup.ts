@@ -1,7 +1,7 @@
-/** Starts `emberscope serve` over three fixtures and a log made of markup, and lets the tests know where. */
+/** Starts `emberscope serve` over three fixtures and a log made of markup, with a recording, and lets the tests know where. */
 
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { appendFileSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { TestProject } from "vitest/node";
@@ -29,14 +29,30 @@ function program(): string {
   return join(target, "ci", "emberscope");
 }
 
+/** A log of which there is a recording, too, of its driver. */
+const RECORDED = "codec-none-4.3.0";
+/** A thread of the recording that ran all the time. */
+const BUSY_THREAD = 15;
+
+/** Puts a recording where that of an application's driver would be, and says in its log that a thread ran a task. */
+function record(profiles: string, log: string): void {
+  const to = join(profiles, readdirSync(join(repository, "fixtures/logs", RECORDED))[0] ?? "");
+  mkdirSync(to);
+  copyFileSync(join(repository, "crates/emberscope-jfr/tests/data/jdk17.jfr"), join(to, "profile-driver.jfr"));
+  const ran = { Event: "org.apache.spark.profiler.SparkProfilerTaskThreadEvent", taskId: 0, executorId: "driver", javaThreadId: BUSY_THREAD, startTime: 0, endTime: 4e12 };
+  appendFileSync(log, `${JSON.stringify(ran)}\n`);
+}
+
 export default async function setup(project: TestProject): Promise<() => void> {
   const built = join(repository, "ui/dist/index.html");
   if (!existsSync(built)) throw new Error("the page is not built: npm run build");
   const place = mkdtempSync(join(tmpdir(), "emberscope-pages-"));
-  writeHostileLog(join(repository, "fixtures/logs/codec-none-4.3.0"), join(place, "hostile"));
+  writeHostileLog(join(repository, "fixtures/logs", RECORDED), join(place, "hostile"));
+  const profiles = mkdtempSync(join(tmpdir(), "emberscope-profiles-"));
+  record(profiles, join(place, "hostile/app-hostile"));
   const token = "token-of-the-pages";
   const roots = [...FIXTURES.map((name) => join(repository, "fixtures/logs", name)), place];
-  const server = spawn(program(), ["serve", ...roots, "--port", "0"], { env: { ...process.env, EMBERSCOPE_TOKEN: token }, stdio: ["ignore", "pipe", "inherit"] });
+  const server = spawn(program(), ["serve", ...roots, "--jfr", profiles, "--port", "0"], { env: { ...process.env, EMBERSCOPE_TOKEN: token }, stdio: ["ignore", "pipe", "inherit"] });
   const entrance = await new Promise<string>((done, failed) => {
     let said = "";
     server.stdout.on("data", (piece: Buffer) => {
@@ -59,5 +75,6 @@ export default async function setup(project: TestProject): Promise<() => void> {
   return () => {
     server.kill();
     rmSync(place, { recursive: true });
+    rmSync(profiles, { recursive: true });
   };
 }

@@ -29,6 +29,7 @@ export async function views(run: string): Promise<View[]> {
     { name: "stages", hash: `#/run/${run}/stages` },
     { name: "jobs", hash: `#/run/${run}/jobs` },
     { name: "executors", hash: `#/run/${run}/executors` },
+    { name: "flame", hash: `#/run/${run}/flame` },
     { name: "storage", hash: `#/run/${run}/storage` },
     { name: "configuration", hash: `#/run/${run}/configuration` },
     { name: "console", hash: `#/run/${run}/console` },

@@ -1,5 +1,6 @@
 //! What a detector says: a claim with evidence, a fix as data, and what the fix is worth.
 
+use crate::profile::StageProfile;
 use crate::replay::Edit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -175,6 +176,9 @@ pub struct Finding {
     pub title: String,
     /// The numbers it rests on; names end in their units.
     pub evidence: Map<String, Value>,
+    /// Where the tasks of its stage spent their time, where they were recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<StageProfile>,
     /// What to do.
     pub recommendation: Recommendation,
     /// What that saves.

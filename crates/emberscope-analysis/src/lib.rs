@@ -25,6 +25,7 @@ pub mod phrases;
 pub mod plan;
 pub mod plots;
 mod pricing;
+pub mod profile;
 mod redaction;
 pub mod reference;
 pub mod replay;

@@ -5,8 +5,9 @@ use crate::detector::NotChecked;
 use crate::detectors::DETECTORS;
 use crate::diagnosis::Diagnosis;
 use crate::finding::{Change, ChangeKind, Finding, SavingMethod, Savings, Scope};
+use crate::profile::{HotFrame, StageProfile};
 use crate::verdict::between;
-use crate::words::{byte_time, core_time, duration, grouped, share, size, times};
+use crate::words::{byte_time, core_time, count, duration, grouped, share, size, times};
 use serde_json::Value;
 
 /// Elements of a list in evidence that are told; the rest is counted.
@@ -217,6 +218,27 @@ pub fn evidence_of(finding: &Finding) -> impl Iterator<Item = (String, String)> 
     };
     let told = finding.evidence.iter().filter(move |(_, value)| !value.is_null() && !is_in_title(value));
     told.map(|(name, value)| evidence(name, value))
+}
+
+/// What the frames of a stage are of: `hottest frames of 620 CPU samples`.
+pub fn profile_heading(profile: &StageProfile) -> String {
+    let noun = if profile.event == "wall" { "sample" } else { "CPU sample" };
+    format!("hottest frames of {}", count(usize::try_from(profile.samples).unwrap_or(0), noun))
+}
+
+/// The shares of a frame: `67 % self, 68 % total`.
+pub fn frame_shares(frame: &HotFrame) -> String {
+    format!("{} self, {} total", share(frame.own_share), share(frame.total_share))
+}
+
+/// How far the frames of a stage can be trusted, a sentence each.
+pub fn profile_cautions(profile: &StageProfile) -> Vec<String> {
+    let missing = profile.executors_not_recorded;
+    let not_recorded = (missing > 0).then(|| match missing {
+        1 => "1 executor that ran some of its tasks was not recorded.".to_owned(),
+        more => format!("{more} executors that ran some of its tasks were not recorded."),
+    });
+    not_recorded.into_iter().chain(profile.distortion.clone()).collect()
 }
 
 /// A piece of evidence as people read it: what it is, without its unit, and the value with it.

@@ -226,6 +226,7 @@ fn finding(context: &Context<'_>, claim: &Claim, savings: Savings) -> Option<Pri
         scope: claim.scope.clone(),
         title: claim.title.clone(),
         evidence: claim.evidence.clone(),
+        profile: None,
         recommendation: claim.recommendation.clone(),
         savings,
         confidence,

@@ -66,6 +66,7 @@ impl Card<'_> {
             histogram::plots(out, stage);
             out.push_str("</details>");
         }
+        self.frames(out);
         if self.finding.evidence.is_empty() {
             return;
         }
@@ -79,6 +80,28 @@ impl Card<'_> {
             );
         }
         out.push_str("</table></details>");
+    }
+
+    /// Where the tasks of its stage spent their time.
+    fn frames(&self, out: &mut String) {
+        let Some(profile) = &self.finding.profile else { return };
+        let open = if self.action.is_some() { " open" } else { "" };
+        let heading = phrases::profile_heading(profile);
+        let _ =
+            write!(out, "<details{open}><summary>{}</summary><table class=\"rows\">", escape::text(&heading));
+        for frame in &profile.frames {
+            let _ = write!(
+                out,
+                "<tr><th scope=\"row\">{}</th><td>{}</td></tr>",
+                escape::text(&phrases::frame_shares(frame)),
+                escape::short(&frame.frame, 300)
+            );
+        }
+        out.push_str("</table>");
+        for caution in phrases::profile_cautions(profile) {
+            let _ = write!(out, "<p>{}</p>", escape::text(&caution));
+        }
+        out.push_str("</details>");
     }
 
     fn links(&self, out: &mut String, diagnosis: &Diagnosis) {

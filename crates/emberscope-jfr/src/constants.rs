@@ -247,6 +247,11 @@ impl Pools {
         self.states.get(&key).map_or("", |text| self.resolve(*text))
     }
 
+    /// All states of threads that the dictionary knows.
+    pub(crate) fn states(&self) -> impl Iterator<Item = &str> {
+        self.states.values().map(|text| self.resolve(*text))
+    }
+
     /// A stack and its frames, leaf first.
     pub(crate) fn stack(&self, key: u64) -> Option<(&Stack, &[RawFrame])> {
         let stack = self.stacks.get(&key)?;

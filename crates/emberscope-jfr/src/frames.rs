@@ -56,6 +56,12 @@ impl Frames {
         id
     }
 
+    /// Estimate of the memory they take.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        // Each name is there twice: in order, and to be found by.
+        self.names.iter().map(|name| 2 * name.len() + 64).sum()
+    }
+
     /// Number of frames.
     pub fn len(&self) -> usize {
         self.names.len()

@@ -26,27 +26,114 @@ pub struct HeatRow {
     pub weights: Vec<i64>,
 }
 
-/// The heat of a profile that kept its samples, in at most `slices`; none of memory, of which only the end is
-/// known.
-pub fn heat(profile: &Profile, slices: usize) -> Option<Heat> {
+/// Slices that a strip has at most: two pixels each on a desk.
+const SLICES: usize = 512;
+
+/// Weight over time from a common start on. Its slices grow with the time, so that their number does not.
+#[derive(Clone, Debug)]
+pub(crate) struct Strip {
+    start_ms: i64,
+    slice_ms: i64,
+    weights: Vec<i64>,
+}
+
+impl Strip {
+    pub(crate) fn new(start_ms: i64) -> Strip {
+        Strip { start_ms, slice_ms: 1, weights: Vec::new() }
+    }
+
+    /// A strip with the same start and slices, without weight.
+    pub(crate) fn emptied(&self) -> Strip {
+        Strip { weights: Vec::new(), ..*self }
+    }
+
+    /// Adds a weight at a time. What is before the start counts in the first slice.
+    pub(crate) fn add(&mut self, time_ns: i64, weight: i64) {
+        let offset = time_ns.div_euclid(1_000_000).saturating_sub(self.start_ms).max(0);
+        while offset / self.slice_ms >= SLICES as i64 {
+            self.widen();
+        }
+        let at = (offset / self.slice_ms) as usize;
+        if at >= self.weights.len() {
+            self.weights.resize(at + 1, 0);
+        }
+        self.weights[at] = self.weights[at].saturating_add(weight);
+    }
+
+    /// Adds a strip with the same start.
+    pub(crate) fn merge(&mut self, mut other: Strip) {
+        while self.slice_ms < other.slice_ms {
+            self.widen();
+        }
+        while other.slice_ms < self.slice_ms {
+            other.widen();
+        }
+        if self.weights.len() < other.weights.len() {
+            self.weights.resize(other.weights.len(), 0);
+        }
+        for (sum, weight) in self.weights.iter_mut().zip(other.weights) {
+            *sum = sum.saturating_add(weight);
+        }
+    }
+
+    /// Makes slices twice as long.
+    fn widen(&mut self) {
+        self.slice_ms = self.slice_ms.saturating_mul(2);
+        self.weights = self
+            .weights
+            .chunks(2)
+            .map(|pair| pair.iter().fold(0, |a: i64, b| a.saturating_add(*b)))
+            .collect();
+    }
+}
+
+/// The heat of a profile that kept it; none of memory, of which only the end is known.
+pub fn heat(profile: &Profile) -> Option<Heat> {
     if matches!(profile.event, FlameEvent::Malloc | FlameEvent::Live) {
         return None;
     }
-    let samples = profile.samples.as_ref()?;
-    let ms = |ns: i64| ns.div_euclid(1_000_000);
-    let first = ms(samples.times_ns.iter().copied().min()?);
-    let last = ms(samples.times_ns.iter().copied().max()?);
-    let slices = slices.max(1);
-    let slice_ms = last.saturating_sub(first).saturating_add(1).div_euclid(slices as i64).saturating_add(1);
-    let mut rows: BTreeMap<&str, Vec<i64>> = BTreeMap::new();
-    for (at, time_ns) in samples.times_ns.iter().enumerate() {
-        let Some(thread) = samples.names.get(samples.threads[at] as usize) else { continue };
-        let row = rows.entry(&thread.executor).or_insert_with(|| vec![0; slices]);
-        let slice = ms(*time_ns).saturating_sub(first).div_euclid(slice_ms) as usize;
-        if let Some(weight) = row.get_mut(slice) {
-            *weight = weight.saturating_add(samples.weights[at]);
+    let strips = profile.heat.as_ref()?;
+    let slice_ms = strips.values().map(|strip| strip.slice_ms).max()?;
+    let is_some = |weight: &i64| *weight > 0;
+    // What has no weight at all is no row.
+    let strips = strips.iter().filter(|(_, strip)| strip.weights.iter().any(is_some));
+    let mut rows: BTreeMap<&String, Strip> = strips.map(|(id, strip)| (id, strip.clone())).collect();
+    for strip in rows.values_mut() {
+        while strip.slice_ms < slice_ms {
+            strip.widen();
         }
     }
-    let rows = rows.into_iter().map(|(executor, weights)| HeatRow { executor: executor.to_owned(), weights });
-    Some(Heat { start_ms: first, slice_ms, rows: rows.collect() })
+    let first = rows.values().filter_map(|strip| strip.weights.iter().position(is_some)).min()?;
+    let end = rows.values().filter_map(|strip| strip.weights.iter().rposition(is_some)).max()? + 1;
+    let start_ms = rows.values().next()?.start_ms.saturating_add(first as i64 * slice_ms);
+    let row = |(executor, mut strip): (&String, Strip)| {
+        strip.weights.resize(end, 0);
+        HeatRow { executor: executor.clone(), weights: strip.weights.split_off(first) }
+    };
+    Some(Heat { start_ms, slice_ms, rows: rows.into_iter().map(row).collect() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_widen_and_no_weight_is_lost() {
+        let mut strip = Strip::new(1000);
+        for ms in 0..10_000i64 {
+            strip.add((1000 + ms) * 1_000_000, 1);
+        }
+        strip.add(0, 5);
+        assert!(strip.weights.len() <= SLICES && strip.weights.len() > SLICES / 2, "{}", strip.weights.len());
+        assert_eq!(strip.weights.iter().sum::<i64>(), 10_005);
+        assert_eq!((strip.weights[0], strip.weights[1]), (strip.slice_ms + 5, strip.slice_ms));
+        let mut short = Strip::new(1000);
+        short.add(1_001_000_000, 7);
+        let mut other = short.clone();
+        short.merge(strip.clone());
+        strip.merge(other.clone());
+        assert_eq!((short.weights, short.slice_ms), (strip.weights.clone(), strip.slice_ms));
+        other.add(i64::MAX, 1);
+        assert!(other.weights.len() <= SLICES);
+    }
 }

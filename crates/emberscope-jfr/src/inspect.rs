@@ -27,6 +27,8 @@ pub struct Inventory {
     pub load: Vec<Load>,
     /// Garbage collections, in order of time.
     pub pauses: Vec<Pause>,
+    /// States of threads that the dictionaries know, as they are written there.
+    pub states: BTreeSet<String>,
     /// Whether the JIT compiler kept places between safepoints for the profiler, by executor.
     pub debug_non_safepoints: BTreeMap<String, bool>,
     /// Settings of the recorder, by executor, name and value.
@@ -73,11 +75,20 @@ pub fn inspect(recordings: &[Recording], selection: &Selection) -> Result<Invent
         let mut notes = plan.notes.clone();
         let walked = for_each_chunk(&plan, &mut notes, |chunk, window, notes| {
             let mut counts = Counts::new();
+            let states = chunk.pools.states().filter(|state| !state.is_empty());
+            inspector.inventory.states.extend(states.map(str::to_owned));
             chunk.visit(window, &mut inspector, &mut counts, notes)?;
             for class in chunk.types.classes.values() {
                 let Some(count) = counts.get(&class.name) else { continue };
                 for (order, event) in FlameEvent::ALL.iter().enumerate() {
-                    if EventKind::of(class).and_then(|kind| event.way_of(kind)).is_some() {
+                    // The JDK's recorder samples what runs, never the wall clock.
+                    let is_one = |kind: &EventKind| {
+                        *event != FlameEvent::Wall
+                            || *kind != EventKind::Execution
+                            || chunk.types.is_async_profiler()
+                    };
+                    let kind = EventKind::of(class).filter(is_one);
+                    if kind.and_then(|kind| event.way_of(kind)).is_some() {
                         *ways.entry(order).or_default() += count;
                     }
                 }

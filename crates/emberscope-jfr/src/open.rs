@@ -54,6 +54,16 @@ pub enum OpenError {
 }
 
 impl OpenError {
+    /// In words, with the file's name alone.
+    pub fn without_directory(&self) -> String {
+        let base = |name: &str| name.rsplit('/').next().unwrap_or(name).to_owned();
+        match self {
+            OpenError::Io { name, source } => format!("{}: {source}", base(name)),
+            OpenError::Foreign { name } => OpenError::Foreign { name: base(name) }.to_string(),
+            OpenError::Nothing { name } => OpenError::Nothing { name: base(name) }.to_string(),
+        }
+    }
+
     /// What could be done.
     pub fn hint(&self) -> &'static str {
         match self {
@@ -84,13 +94,18 @@ pub fn open(name: &str) -> Result<Vec<Recording>, OpenError> {
     open_input(Arc::new(LocalFile::open(name).map_err(at)?), name)
 }
 
+/// Whether a file is named like a recording, or an archive of them.
+pub fn is_recording_name(name: &str) -> bool {
+    [".jfr", ".jfr.gz", ".jfr.zst", ".zip"].iter().any(|end| name.ends_with(end))
+}
+
 fn open_directory(name: &str) -> Result<Vec<Recording>, OpenError> {
     let at = |source| OpenError::Io { name: name.to_owned(), source };
     let entries = std::fs::read_dir(name).map_err(at)?;
     let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>().map_err(at)?;
     paths.retain(|path| path.is_file());
     let mut names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-    names.retain(|name| [".jfr", ".jfr.gz", ".jfr.zst", ".zip"].iter().any(|end| name.ends_with(end)));
+    names.retain(|name| is_recording_name(name));
     names.sort();
     let mut recordings = Vec::new();
     for name in names {

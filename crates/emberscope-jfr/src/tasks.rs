@@ -1,6 +1,7 @@
 //! Which thread of which JVM ran which task, and when.
 
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 /// One attempt of a task on its thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,6 +76,11 @@ impl TaskTable {
     /// Whether any row is asked for.
     pub fn has(&self, query: TaskQuery) -> bool {
         self.rows.iter().any(|row| query.matches(row))
+    }
+
+    /// Executors that ran what is asked for.
+    pub fn executors(&self, query: TaskQuery) -> BTreeSet<&str> {
+        self.rows.iter().filter(|row| query.matches(row)).map(|row| row.executor.as_str()).collect()
     }
 
     /// When the threads of an executor ran what is asked for.

@@ -50,6 +50,11 @@ pub struct Tree {
 }
 
 impl Tree {
+    /// Estimate of the memory it takes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.parents.len() * 56
+    }
+
     /// A tree of a root.
     pub fn new(limits: Limits) -> Tree {
         Tree {
@@ -127,6 +132,11 @@ impl Tree {
             fitted &= self.add(Place { is_other: true, ..place }, other.other[node]);
         }
         (places, fitted)
+    }
+
+    /// The limits that it is built within.
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits
     }
 
     /// Number of nodes, the root included.

@@ -292,6 +292,16 @@ mod tests {
     }
 
     #[test]
+    fn inverted_stacks_start_at_their_leaves_and_weigh_the_same() {
+        let inverted = profile(&[("a;b", 5), ("c;b", 7), ("a", 1)]).inverted();
+        assert_eq!(
+            shown(&View::of(&inverted, ViewLimits::NONE)),
+            ["all 0/13 0", " b 0/12 0", "  c 7/7 0", "  a 5/5 0", " a 1/1 0"]
+        );
+        assert_eq!(shown(&View::of(&inverted.inverted(), ViewLimits::NONE)).len(), 5);
+    }
+
+    #[test]
     fn two_profiles_beside_each_other() {
         let view = View::diff(&profile(&[("a;b", 5), ("c", 1)]), &profile(&[("a;d", 7)]), ViewLimits::NONE);
         assert_eq!(shown(&view), ["all 0/6 7", " a 0/5 7", "  d 0/0 7", "  b 5/5 0", " c 1/1 0"]);

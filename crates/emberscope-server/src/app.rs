@@ -5,6 +5,7 @@ use crate::console::Console;
 use crate::error::ServerError;
 use crate::metrics::Requests;
 use crate::opened::Runs;
+use crate::recordings::Recordings;
 use crate::security::Guard;
 use emberscope_html::TrustWords;
 use emberscope_log::scan::ScanOptions;
@@ -25,6 +26,8 @@ const AT_A_TIME: usize = 64;
 pub struct Options {
     /// Files and directories.
     pub roots: Vec<String>,
+    /// Directories with recordings of the JVMs.
+    pub recordings: Vec<String>,
     /// Address or name of this machine to listen on.
     pub host: String,
     /// Port; 0 takes a free one.
@@ -59,6 +62,7 @@ impl Options {
 pub struct App {
     pub(crate) catalog: Catalog,
     pub(crate) runs: Runs,
+    pub(crate) recordings: Recordings,
     pub(crate) console: Console,
     pub(crate) guard: Guard,
     pub(crate) requests: Requests,
@@ -93,6 +97,7 @@ impl App {
         let mut hosts = options.allowed_hosts;
         hosts.push(options.host);
         Ok(App {
+            recordings: Recordings::new(&options.recordings, options.scan.threads)?,
             console: Console::new(options.cache.as_deref(), options.scan.threads),
             catalog: Catalog::open(options.roots, options.scan.threads)?,
             runs: Runs::new(options.memory_bytes, options.scan, cached_runs(options.cache.as_deref())),

@@ -1,6 +1,7 @@
 //! Why a server cannot start.
 
 use emberscope_log::source::SourceError;
+use emberscope_profile::find::PlaceError;
 use std::io;
 
 /// Why the server cannot start, or stopped.
@@ -40,6 +41,9 @@ pub enum ServerError {
         /// What was named.
         paths: String,
     },
+    /// A directory of recordings cannot be used.
+    #[error("--jfr {0}")]
+    Recordings(PlaceError),
     /// A pipe can be read only once.
     #[error("standard input cannot be served")]
     Pipe,
@@ -68,6 +72,9 @@ impl ServerError {
             ServerError::NoLogs { .. } => {
                 "event logs are what Spark writes to spark.eventLog.dir when spark.eventLog.enabled is true"
             }
+            ServerError::Recordings(_) => {
+                "name the directory that spark.profiler.dfsDir names: it holds APP_ID/profile-exec-ID.jfr"
+            }
             ServerError::Pipe => "name a file or a directory",
             ServerError::Random(_) => "set EMBERSCOPE_TOKEN to a long random text",
             ServerError::Stopped(_) => "start it again",
@@ -81,6 +88,7 @@ impl ServerError {
             ServerError::PortTaken { .. }
                 | ServerError::Listen { .. }
                 | ServerError::OpenToNetwork { .. }
+                | ServerError::Recordings(_)
                 | ServerError::Pipe
         )
     }

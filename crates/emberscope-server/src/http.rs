@@ -1,6 +1,7 @@
 //! Addresses, and what holds for all of them.
 
 use crate::app::App;
+use crate::recordings::Gone;
 use crate::security::{ENTRANCE, PLAIN_POLICY, Refusal as Refused};
 use crate::spark_rest::v1::{self, Ask, Reply};
 use crate::spark_rest::{Params, Refusal};
@@ -13,6 +14,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use tower_http::compression::CompressionLayer;
 use tower_http::limit::RequestBodyLimitLayer;
 
@@ -86,7 +88,20 @@ async fn spark(State(app): Shared, Path(path): Path<String>, Query(pairs): Pairs
 }
 
 async fn own(State(app): Shared, Path(path): Path<String>, Query(pairs): Pairs) -> Response {
-    apart(app, move |app| api::answer(app, &path, &Params(pairs))).await
+    let gone = Gone::default();
+    let client = Client(Arc::clone(&gone));
+    let response = apart(app, move |app| api::answer(app, &path, &Params(pairs), &gone)).await;
+    drop(client);
+    response
+}
+
+/// Lives as long as somebody waits for an answer: a request whose client goes is dropped with it.
+struct Client(Gone);
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 fn refused(refusal: Refusal) -> Response {

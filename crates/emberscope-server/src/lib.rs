@@ -14,6 +14,7 @@ mod http;
 mod metrics;
 mod opened;
 mod page;
+mod recordings;
 mod security;
 mod serve;
 mod spark_rest;

@@ -5,6 +5,7 @@
 
 mod cli;
 mod commands;
+mod diagnosed_recordings;
 mod exit;
 mod facts;
 mod flame_tasks;

@@ -14,6 +14,7 @@ export const JUMPS: Jump[] = [
   { key: "s", view: "stages", label: "Stages" },
   { key: "j", view: "jobs", label: "Jobs" },
   { key: "e", view: "executors", label: "Executors" },
+  { key: "f", view: "flame", label: "Flame" },
   { key: "m", view: "storage", label: "Storage" },
   { key: "c", view: "console", label: "Console" },
   { key: "o", view: "configuration", label: "Configuration" },

@@ -9,6 +9,7 @@ use emberscope_analysis::finding::{
     Change, ChangeKind, Confidence, Finding, Nature, RangeMs, Recommendation, SavingMethod, Savings, Scope,
     Severity,
 };
+use emberscope_analysis::profile::{HotFrame, StageProfile};
 use emberscope_analysis::verdict::{Action, FixAll, Verdict};
 use emberscope_model::run::ApplicationStatus;
 use emberscope_model::summary::ApplicationSummary;
@@ -50,6 +51,7 @@ fn finding(id: &str, kind: &'static str, tag: &'static str, severity: Severity, 
         scope: Scope::default(),
         title: title.to_owned(),
         evidence: Map::new(),
+        profile: None,
         recommendation: Recommendation::default(),
         savings: Savings { wall_ms: None, core_ms: None, method: SavingMethod::None },
         confidence: Confidence::High,
@@ -74,6 +76,24 @@ fn findings() -> Vec<Finding> {
         Severity::Critical,
         "One hot key in the sort-merge join of SQL 4: 1 of 200 tasks reads 31 % of the records",
     );
+    let frame = |name: &str, own_share: f64, total_share: f64| HotFrame {
+        frame: name.to_owned(),
+        own_share,
+        total_share,
+    };
+    skew.profile = Some(StageProfile {
+        stage_id: 14,
+        stage_attempt: 0,
+        event: "cpu",
+        samples: 12_345,
+        frames: vec![
+            frame("org.example.Parser.split", 0.614, 0.7),
+            frame(HOSTILE, 0.201, 0.208),
+            frame("java.lang.String.hashCode", 0.002, 0.002),
+        ],
+        executors_not_recorded: 2,
+        distortion: Some("Names may be those of callers.".to_owned()),
+    });
     skew.scope = Scope {
         stage_id: Some(14),
         stage_attempt: Some(0),

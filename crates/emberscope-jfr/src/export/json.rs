@@ -12,8 +12,6 @@ use serde::Serialize;
 
 /// Version of the form; it grows when a field changes its meaning or goes.
 const SCHEMA_VERSION: u32 = 1;
-/// Slices of time: two pixels each on a desk.
-const HEAT_SLICES: usize = 400;
 
 /// A flame graph.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -40,7 +38,7 @@ pub struct FlameJson {
     pub executors: Vec<ExecutorWeight>,
     /// Weight of generated code by whole-stage code generation, what was inlined included.
     pub whole_stages: Vec<WholeStage>,
-    /// Weight over time by executor; null where samples were not kept.
+    /// Weight over time by executor; null where it was not kept.
     pub heat: Option<Heat>,
     /// What is not shown by itself.
     pub left_out: LeftOut,
@@ -140,7 +138,7 @@ impl FlameJson {
                 .into_iter()
                 .map(|(id, weight)| WholeStage { id, weight })
                 .collect(),
-            heat: heat(profile, HEAT_SLICES),
+            heat: heat(profile),
             left_out: LeftOut {
                 nodes: view.nodes_left_out,
                 weight: view.nodes.iter().filter(is_other).map(|node| node.total).sum(),

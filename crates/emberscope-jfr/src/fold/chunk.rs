@@ -5,6 +5,7 @@ use crate::chunk::{Chunk, Visitor};
 use crate::event::EventKind;
 use crate::flame_event::{FlameEvent, Unit, WAYS};
 use crate::frames::{FrameId, FrameKind, NO_STACK, TRUNCATED};
+use crate::heat::Strip;
 use crate::layout::{RawFrame, Row, Slot};
 use crate::names::class_name;
 use crate::notes::NoteKind;
@@ -56,6 +57,8 @@ pub(super) struct ChunkFolder<'f, 'r> {
     /// Whether the chunk has events of a way, selected or not.
     has: [bool; WAYS],
     samples: Vec<KeptSample>,
+    /// By way, where it is kept.
+    heat: Option<[Strip; WAYS]>,
     threads: FxHashMap<u64, ThreadView>,
     states: FxHashMap<u64, bool>,
     /// Blocks of native memory that this chunk's stacks took.
@@ -95,8 +98,10 @@ impl Visitor for ChunkFolder<'_, '_> {
 
 impl<'f, 'r> ChunkFolder<'f, 'r> {
     pub(super) fn new(file: &'f mut FileFolder<'r>, chunk: &'f Chunk) -> Self {
+        let heat = file.folded.heat.as_ref().map(|strip| std::array::from_fn(|_| strip.emptied()));
         ChunkFolder {
             file,
+            heat,
             chunk,
             is_async_profiler: chunk.types.is_async_profiler(),
             stacks: FxHashMap::default(),
@@ -189,6 +194,9 @@ impl<'f, 'r> ChunkFolder<'f, 'r> {
         self.events[way] += 1;
         let times = self.times[way].get_or_insert((time_ns, time_ns));
         *times = (times.0.min(time_ns), times.1.max(time_ns));
+        if let Some(heat) = &mut self.heat {
+            heat[way].add(time_ns, weight);
+        }
         if self.file.folded.samples.is_some() {
             self.samples.push(KeptSample { time_ns, thread, stack, weight, way });
         }
@@ -241,6 +249,9 @@ impl<'f, 'r> ChunkFolder<'f, 'r> {
                 samples.nodes.push(places[sample.stack as usize].node);
                 samples.weights.push(sample.weight);
             }
+        }
+        if let (Some(all), Some(heat)) = (&mut folded.heat, self.heat) {
+            heat.into_iter().skip(way).take(1).for_each(|strip| all.merge(strip));
         }
         folded.events += self.events[way];
         folded.times_ns = match (folded.times_ns, self.times[way]) {

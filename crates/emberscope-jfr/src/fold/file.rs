@@ -5,6 +5,7 @@ use super::{Plan, Request, Samples, Thread};
 use crate::chunk::{Chunk, Counts};
 use crate::flame_event::FlameEvent;
 use crate::frames::Frames;
+use crate::heat::Strip;
 use crate::notes::{NoteKind, Notes};
 use crate::tasks::{TaskTable, Windows};
 use crate::tree::{Place, Tree};
@@ -19,6 +20,7 @@ pub(crate) struct FoldedFile {
     pub(crate) events: u64,
     pub(crate) times_ns: Option<(i64, i64)>,
     pub(crate) samples: Option<Samples>,
+    pub(crate) heat: Option<Strip>,
     pub(crate) counts: Counts,
     pub(crate) notes: Notes,
 }
@@ -40,7 +42,14 @@ pub(super) struct FileFolder<'r> {
 
 impl FoldedFile {
     /// Folds the chunks of a plan.
-    pub(crate) fn read(plan: &Plan<'_>, request: &Request, tasks: &TaskTable) -> io::Result<FoldedFile> {
+    ///
+    /// Heat counts from `start_ms` on, epoch milliseconds.
+    pub(crate) fn read(
+        plan: &Plan<'_>,
+        request: &Request,
+        tasks: &TaskTable,
+        start_ms: i64,
+    ) -> io::Result<FoldedFile> {
         let query = request.selection.tasks;
         let executor = plan.recording.executor.as_str();
         let mut folder = FileFolder {
@@ -52,6 +61,7 @@ impl FoldedFile {
                 events: 0,
                 times_ns: None,
                 samples: request.keep_samples.then(Samples::default),
+                heat: request.keep_heat.then(|| Strip::new(start_ms)),
                 counts: Counts::new(),
                 notes: plan.notes.clone(),
             },
@@ -62,6 +72,9 @@ impl FoldedFile {
         };
         let mut window = Window::new(&*plan.recording.input);
         for place in &plan.chunks {
+            if request.is_stopped() {
+                break;
+            }
             if let Some(chunk) = Chunk::open(place, &mut window, &mut folder.folded.notes)? {
                 folder.chunk(&chunk, &mut window)?;
             }

@@ -5,7 +5,8 @@ mod file;
 
 use crate::chunk::Counts;
 use crate::flame_event::FlameEvent;
-use crate::frames::Frames;
+use crate::frames::{FrameKind, Frames, OTHER};
+use crate::heat::Strip;
 use crate::index::{ChunkPlace, index};
 use crate::notes::{Note, NoteKind, Notes};
 use crate::open::Recording;
@@ -15,8 +16,8 @@ use crate::tree::{Limits, NodeId, Tree};
 use file::FoldedFile;
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 /// What to make of recordings.
 #[derive(Clone, Debug)]
@@ -31,6 +32,10 @@ pub struct Request {
     pub threads: usize,
     /// Whether each sample is kept with its time, beside the sums.
     pub keep_samples: bool,
+    /// Whether weight over time is kept, by executor.
+    pub keep_heat: bool,
+    /// Set by who does not want the answer any more.
+    pub stop: Option<Arc<AtomicBool>>,
 }
 
 impl Request {
@@ -42,7 +47,13 @@ impl Request {
             limits: Limits::NONE,
             threads: 1,
             keep_samples: false,
+            keep_heat: false,
+            stop: None,
         }
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 }
 
@@ -89,6 +100,8 @@ pub struct Profile {
     pub times_ns: Option<(i64, i64)>,
     /// Samples one by one, where they were asked for.
     pub samples: Option<Samples>,
+    /// Weight over time by executor, where it was asked for.
+    pub(crate) heat: Option<BTreeMap<String, Strip>>,
     /// Number of events of all types in the chunks that were read, by type.
     pub counts: BTreeMap<String, u64>,
     /// Weight by executor.
@@ -108,6 +121,9 @@ pub enum FoldError {
         /// Why not.
         source: io::Error,
     },
+    /// Nobody wants it any more.
+    #[error("given up, as was asked")]
+    Stopped,
 }
 
 /// Folds what the request selects. `tasks` says which thread ran which task, where the selection asks for it.
@@ -119,6 +135,8 @@ pub enum FoldError {
 pub fn fold(recordings: &[Recording], request: &Request, tasks: &TaskTable) -> Result<Profile, FoldError> {
     let plans = plan(recordings, &request.selection)?;
     let threads = request.threads.clamp(1, plans.len().max(1));
+    let starts = plans.iter().flat_map(|plan| &plan.chunks).map(|chunk| chunk.header.start_ns);
+    let start_ms = starts.min().unwrap_or(0).div_euclid(1_000_000);
     let next = AtomicUsize::new(0);
     let merger = Mutex::new(Merger { done: 0, profile: Profile::new(request), failed: None });
     let turn = Condvar::new();
@@ -128,7 +146,7 @@ pub fn fold(recordings: &[Recording], request: &Request, tasks: &TaskTable) -> R
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(plan) = plans.get(at) else { return };
-                    let folded = FoldedFile::read(plan, request, tasks);
+                    let folded = FoldedFile::read(plan, request, tasks, start_ms);
                     // Files end in any order and are merged in their own, so that no more trees than
                     // threads wait.
                     let mut merger = merger.lock().unwrap_or_else(PoisonError::into_inner);
@@ -142,6 +160,9 @@ pub fn fold(recordings: &[Recording], request: &Request, tasks: &TaskTable) -> R
         }
     });
     let Merger { profile, failed, .. } = merger.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if request.is_stopped() {
+        return Err(FoldError::Stopped);
+    }
     failed.map_or(Ok(profile), Err)
 }
 
@@ -193,6 +214,37 @@ pub(crate) fn plan<'r>(
 }
 
 impl Profile {
+    /// Estimate of the memory it takes.
+    pub fn memory_bytes(&self) -> usize {
+        let samples = self.samples.as_ref().map_or(0, |samples| samples.times_ns.len() * 24);
+        self.tree.memory_bytes() + self.frames.memory_bytes() + samples + 4096
+    }
+
+    /// The same stacks from their leaves on: below a frame are those that called it. What limits cut off a stack
+    /// is below `[other]`.
+    pub fn inverted(&self) -> Profile {
+        let mut frames = self.frames.clone();
+        let other = frames.intern(FrameKind::Mark, OTHER);
+        let mut tree = Tree::new(self.tree.limits());
+        let tree_of = &self.tree;
+        for node in 0..tree_of.len() as NodeId {
+            let above = || {
+                let next = |node: &NodeId| Some(tree_of.parent(*node));
+                std::iter::successors(Some(node), next).map_while(|node| tree_of.frame(node))
+            };
+            // All of it fitted into one number before.
+            if tree_of.own(node) > 0 {
+                let place = tree.place(above());
+                tree.add(place, tree_of.own(node));
+            }
+            if tree_of.other(node) > 0 {
+                let place = tree.place(std::iter::once(other).chain(above()));
+                tree.add(place, tree_of.other(node));
+            }
+        }
+        Profile { tree, frames, samples: None, heat: None, ..self.clone() }
+    }
+
     pub(crate) fn new(request: &Request) -> Profile {
         Profile {
             event: request.event,
@@ -201,6 +253,7 @@ impl Profile {
             events: 0,
             times_ns: None,
             samples: request.keep_samples.then(Samples::default),
+            heat: request.keep_heat.then(BTreeMap::new),
             counts: Counts::new(),
             executors: BTreeMap::new(),
             notes: Vec::new(),
@@ -242,6 +295,12 @@ impl Merger {
             all.nodes.extend(more.nodes.iter().map(|node| places[*node as usize].node));
             all.weights.append(&mut more.weights);
             all.names.append(&mut more.names);
+        }
+        if let (Some(all), Some(more)) = (&mut profile.heat, folded.heat) {
+            match all.get_mut(&plan.recording.executor) {
+                Some(strip) => strip.merge(more),
+                None => _ = all.insert(plan.recording.executor.clone(), more),
+            }
         }
         profile.events += folded.events;
         profile.times_ns = match (profile.times_ns, folded.times_ns) {

@@ -197,11 +197,17 @@ fn the_number_of_threads_shows_in_nothing() {
     for max_nodes in [usize::MAX, 4] {
         let limits = Limits { max_nodes, ..Limits::NONE };
         let of = |threads| {
-            let request = Request { threads, limits, keep_samples: true, ..Request::all(FlameEvent::Wall) };
+            let request = Request {
+                threads,
+                limits,
+                keep_samples: true,
+                keep_heat: true,
+                ..Request::all(FlameEvent::Wall)
+            };
             let profile = fold(&recordings, &request, &TaskTable::default()).unwrap();
             assert!(is_exact(&profile, ViewLimits::NONE));
             let samples = profile.samples.as_ref().unwrap();
-            let heat = heat(&profile, 3).unwrap();
+            let heat = heat(&profile).unwrap();
             assert_eq!(heat.rows.len(), 7);
             assert_eq!(heat.rows.iter().flat_map(|row| &row.weights).sum::<i64>(), profile.tree.sum());
             (lines(&profile, ViewLimits::NONE), samples.nodes.clone(), samples.times_ns.clone())

@@ -1,8 +1,8 @@
 //! All addresses: one line of code for each, beside what documents it.
 
 use super::{
-    Endpoint, FileEndpoint, bytes, events, executors, export, findings, jobs, opened, reference, runs,
-    schema, sql, sql_console, stage, stages, summary, timeline,
+    Endpoint, FileEndpoint, LongEndpoint, bytes, events, executors, export, findings, flame, jobs, opened,
+    reference, runs, schema, sql, sql_console, stage, stages, summary, timeline,
 };
 use super::{attribution, runs::RunInfo, runs::RunsPage};
 use emberscope_analysis::views::configuration::{ConfigurationView, configuration};
@@ -230,6 +230,42 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         params: &[],
         schema: schema::<sql_console::SqlCatalog>,
         answer: |_, _, _| bytes(&sql_console::catalog()?),
+    },
+];
+
+/// Addresses whose work takes a while, and is given up when the client goes.
+pub(super) const LONG: &[LongEndpoint] = &[
+    LongEndpoint {
+        path: "/runs/{run}/flame/options",
+        name: "getFlameOptions",
+        doc: "What flame graphs of a run can be asked for: executors, threads, events and stages of its recordings. Without recordings, nothing.",
+        params: flame::OPTIONS_PARAMS,
+        schema: schema::<emberscope_profile::options::FlameOptions>,
+        answer: |app, at, params, gone| bytes(&flame::get_options(app, at, params, gone)?),
+    },
+    LongEndpoint {
+        path: "/runs/{run}/flame",
+        name: "getFlame",
+        doc: "A flame graph of the recordings of a run, or of two selections beside each other. Sums are exact: what is left out is in [other].",
+        params: flame::PARAMS,
+        schema: schema::<emberscope_profile::graph::FlameGraph>,
+        answer: |app, at, params, gone| bytes(&flame::get(app, at, params, gone)?),
+    },
+    LongEndpoint {
+        path: "/runs/{run}/flame/heat",
+        name: "getFlameHeat",
+        doc: "Weight over time by executor, of what a flame graph without times would be of.",
+        params: flame::HEAT_PARAMS,
+        schema: schema::<emberscope_profile::graph::FlameHeat>,
+        answer: |app, at, params, gone| bytes(&flame::get_heat(app, at, params, gone)?),
+    },
+    LongEndpoint {
+        path: "/runs/{run}/flame/stages",
+        name: "getFlameStages",
+        doc: "The hottest frames of stages that findings are about: what `emberscope diagnose --jfr` adds to findings.",
+        params: &[],
+        schema: schema::<flame::FlameStages>,
+        answer: |app, at, _, gone| bytes(&flame::get_stages(app, at, gone)?),
     },
 ];
 

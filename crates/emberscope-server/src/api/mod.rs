@@ -10,6 +10,7 @@ mod executors;
 mod export;
 mod failure;
 mod findings;
+mod flame;
 mod jobs;
 mod openapi;
 mod reference;
@@ -28,9 +29,10 @@ pub(crate) use runs::{RunInfo, RunsPage, find};
 use crate::app::App;
 use crate::http::json;
 use crate::opened::Opened;
+use crate::recordings::Gone;
 use crate::spark_rest::Params;
 use axum::response::Response;
-use endpoints::{ENDPOINTS, FILES};
+use endpoints::{ENDPOINTS, FILES, LONG};
 use failure::Failure;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -55,6 +57,16 @@ struct Endpoint {
     answer: fn(&App, &[&str], &Params) -> Answered,
 }
 
+/// An address whose work takes a while, and is given up when the client goes.
+struct LongEndpoint {
+    path: &'static str,
+    name: &'static str,
+    doc: &'static str,
+    params: &'static [Param],
+    schema: fn(&mut SchemaGenerator) -> Schema,
+    answer: fn(&App, &[&str], &Params, &Gone) -> Answered,
+}
+
 /// An address that answers with something else than JSON.
 struct FileEndpoint {
     path: &'static str,
@@ -72,8 +84,8 @@ fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
 
-/// Answers a request for `path` below `/api/emberscope/v1`.
-pub(crate) fn answer(app: &Arc<App>, path: &str, params: &Params) -> Response {
+/// Answers a request for `path` below `/api/emberscope/v1`. `gone` is set when nobody waits for it any more.
+pub(crate) fn answer(app: &Arc<App>, path: &str, params: &Params, gone: &Gone) -> Response {
     let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
     if segments == ["openapi.json"] {
         return json(document().to_string().into_bytes());
@@ -81,6 +93,10 @@ pub(crate) fn answer(app: &Arc<App>, path: &str, params: &Params) -> Response {
     let found = ENDPOINTS.iter().find_map(|endpoint| Some((endpoint, values(endpoint.path, &segments)?)));
     if let Some((endpoint, values)) = found {
         return (endpoint.answer)(app, &values, params).map_or_else(Failure::answer, json);
+    }
+    let found = LONG.iter().find_map(|long| Some((long, values(long.path, &segments)?)));
+    if let Some((long, values)) = found {
+        return (long.answer)(app, &values, params, gone).map_or_else(Failure::answer, json);
     }
     let found = FILES.iter().find_map(|file| Some((file, values(file.path, &segments)?)));
     let answered = match found {

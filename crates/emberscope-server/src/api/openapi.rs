@@ -1,7 +1,7 @@
 //! The OpenAPI document, made from the table of addresses and the types of their answers.
 
 use super::Param;
-use super::endpoints::{ENDPOINTS, FILES};
+use super::endpoints::{ENDPOINTS, FILES, LONG};
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
@@ -11,13 +11,14 @@ pub fn document() -> Value {
     settings.definitions_path = "/components/schemas".into();
     settings.meta_schema = None;
     let mut generator = settings.into_generator();
-    let paths: Map<String, Value> = ENDPOINTS
-        .iter()
-        .map(|endpoint| {
-            let schema = (endpoint.schema)(&mut generator);
+    let answers = ENDPOINTS.iter().map(|one| (one.path, one.name, one.doc, one.params, one.schema));
+    let long = LONG.iter().map(|one| (one.path, one.name, one.doc, one.params, one.schema));
+    let paths: Map<String, Value> = answers
+        .chain(long)
+        .map(|(path, name, doc, params, schema)| {
+            let schema = schema(&mut generator);
             let content = json!({ "application/json": { "schema": schema } });
-            let get = operation(endpoint.path, endpoint.name, endpoint.doc, endpoint.params, &content);
-            (endpoint.path.to_owned(), json!({ "get": get }))
+            (path.to_owned(), json!({ "get": operation(path, name, doc, params, &content) }))
         })
         .chain(FILES.iter().map(|file| {
             let binary = json!({ "schema": { "type": "string", "format": "binary" } });

@@ -9,6 +9,7 @@
 mod base;
 mod differences;
 mod files;
+mod flame;
 mod guard;
 mod openapi;
 mod own_api;

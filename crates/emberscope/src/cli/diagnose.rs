@@ -21,6 +21,8 @@ pub(crate) struct DiagnoseOptions {
     pub(crate) sql_id: Option<u64>,
     /// The stage that is asked for.
     pub(crate) stage: Option<(u32, Option<u32>)>,
+    /// Directories of recordings.
+    pub(crate) recordings: Vec<String>,
     /// File of thresholds.
     pub(crate) thresholds: Option<PathBuf>,
     /// Level of findings to fail for.
@@ -137,6 +139,7 @@ pub(super) fn mean(mut args: DiagnoseArgs) -> anyhow::Result<DiagnoseOptions> {
         only: known(&args.only)?,
         sql_id,
         stage,
+        recordings: args.jfr,
         thresholds: args.thresholds,
         fail_on: args.fail_on.map(|level| match level {
             FailOnName::Critical => Severity::Critical,

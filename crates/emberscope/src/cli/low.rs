@@ -144,11 +144,15 @@ const SERVE_HELP: &str = "\
 Examples:
   emberscope serve /var/log/spark-events        list the runs, open the browser
   emberscope serve logs --no-browser --port 0   print the address, on any port
+  emberscope serve logs --jfr profiles          with flame graphs of its recordings
   emberscope serve logs --open &                Spark's API without a token:
   curl http://127.0.0.1:18480/api/v1/applications
 
 Logs are listed by their first and last bytes, and read when somebody asks for
 them; new and growing ones appear by themselves.
+
+With --jfr, runs have flame graphs of their tasks, of recordings by async-profiler
+or the JDK that lie in DIR/APP_ID; beside a single log they may lie in DIR itself.
 
 The address that is printed lets one browser in, once. Tools send the token:
   curl -H \"Authorization: Bearer $EMBERSCOPE_TOKEN\" http://127.0.0.1:18480/...
@@ -164,6 +168,9 @@ pub(super) struct ServeArgs {
     /// Event logs: files, or directories that hold them
     #[arg(required = true, value_name = "DIR|FILE", value_hint = ValueHint::AnyPath)]
     pub(super) sources: Vec<String>,
+    /// Directory of JVM recordings: DIR/APP_ID/profile-exec-ID.jfr and profile-driver.jfr; may be repeated
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(super) jfr: Vec<String>,
     /// Address or name of this machine to listen on
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1", help_heading = "Listening")]
     pub(super) host: String,
@@ -309,11 +316,15 @@ Examples:
   emberscope diagnose http://host:18080/history/app-1/ --sql-id 94 \\
     --sql-file q.sql --explain e.txt --driver-log run.log --out report.md
   emberscope diagnose --driver-log run.log --sql-file q.sql
+  emberscope diagnose app-1 --jfr profiles
 
 A finding is critical where its fix can save 2 % of the run's wall time or more, a
 warning from 0.5 % on, else info; a job or stage that failed is critical. Savings
 are ranges, found by replaying the run task by task with the fix applied.
 `emberscope docs TAG` explains a finding and its thresholds.
+
+With --jfr, findings about a stage name the methods that took its tasks' time, as
+recordings by async-profiler or the JDK tell: `emberscope flame` draws them in full.
 
 --thresholds takes TOML with a table for each tag, such as
   [SKEW]
@@ -362,6 +373,9 @@ pub(super) struct DiagnoseArgs {
     /// Findings about this stage, or this attempt of it
     #[arg(long, value_name = "N[.A]", value_parser = super::diagnose::stage, help_heading = "Checks")]
     pub(super) stage: Option<(u32, Option<u32>)>,
+    /// Directory of JVM recordings, DIR/APP_ID/profile-exec-ID.jfr: names the hottest frames; may be repeated
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Checks")]
+    pub(super) jfr: Vec<String>,
     /// Thresholds that differ from the defaults
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Checks")]
     pub(super) thresholds: Option<PathBuf>,

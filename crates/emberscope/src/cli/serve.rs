@@ -27,6 +27,7 @@ pub(super) fn mean(args: ServeArgs) -> ServeOptions {
     }
     let server = Options {
         roots: args.sources,
+        recordings: args.jfr,
         host: args.host,
         port: args.port,
         is_open: args.open,

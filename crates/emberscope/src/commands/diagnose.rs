@@ -1,6 +1,7 @@
 //! `emberscope diagnose`: what cost the time of each run, and what to change.
 
 use crate::cli::{DiagnoseFormat, DiagnoseOptions};
+use crate::diagnosed_recordings::DiagnosedRecordings;
 use crate::exit::{Exit, UsageError};
 use crate::facts::Facts;
 use crate::format::{counted, instant, plain};
@@ -34,6 +35,7 @@ pub(crate) fn run(options: &DiagnoseOptions) -> anyhow::Result<Exit> {
         sql_id: options.sql_id,
         stage: options.stage,
     };
+    let recordings = DiagnosedRecordings::of(options)?;
     let mut main = match &options.target {
         Some(target) => Some((target.format, Output::open(target.out.as_deref())?)),
         None => None,
@@ -69,7 +71,8 @@ pub(crate) fn run(options: &DiagnoseOptions) -> anyhow::Result<Exit> {
                 sql_id: what.sql_id.or(located.as_ref().and_then(|one| one.sql_id)),
                 ..what.clone()
             };
-            let diagnosis = diagnose_in(&context, &what);
+            let mut diagnosis = diagnose_in(&context, &what);
+            recordings.add_to(&mut diagnosis, &run, !several, &guards)?;
             let report = options.evidence.is_any().then(|| {
                 let evidence = Evidence { run_kind: kind, ..evidence.clone() };
                 report(&context, &diagnosis, &evidence, what.sql_id, located)

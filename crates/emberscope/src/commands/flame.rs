@@ -47,10 +47,9 @@ pub(crate) fn run(options: &FlameOptions) -> anyhow::Result<Exit> {
             selection: selection(wanted, &recordings)?,
             limits: Limits::NONE,
             threads: options.reading.scan.threads,
-            keep_samples: matches!(
-                options.format,
-                FlameFormat::Firefox | FlameFormat::Html | FlameFormat::Json
-            ),
+            keep_samples: options.format == FlameFormat::Firefox,
+            keep_heat: matches!(options.format, FlameFormat::Html | FlameFormat::Json),
+            stop: None,
         };
         Ok(fold(&recordings, &request, &tasks)?)
     };

@@ -20,6 +20,8 @@ const PARTS: usize = 6;
 const UNCHECKED: usize = 5;
 /// Pieces of evidence.
 const EVIDENCE: usize = 5;
+/// Frames of a stage.
+const FRAMES: usize = 3;
 /// Characters of a text among the evidence.
 const BRIEF: usize = 40;
 /// Columns of a text that quotes the log: what is longer is in JSON and HTML.
@@ -218,6 +220,7 @@ fn finding(diagnosis: &Diagnosis, finding: &Finding, width: usize, all: bool) ->
         .map(|(name, value)| format!("{} {}", plain(&name), shown(&value, 60)))
         .collect();
     lines.extend(items(indent(), Tone::Faint, &evidence, width));
+    lines.extend(frames(finding, width, all));
     // What the actions say is not said again.
     let is_action =
         diagnosis.verdict.actions.iter().any(|action| action.finding_ids.first() == Some(&finding.id));
@@ -243,6 +246,25 @@ fn finding(diagnosis: &Diagnosis, finding: &Finding, width: usize, all: bool) ->
     tail.extend(phrases::sureness(finding));
     tail.push(format!("emberscope docs {}", finding.tag));
     lines.extend(items(indent(), Tone::Faint, &tail, width));
+    lines
+}
+
+/// Where the tasks of its stage spent their time.
+fn frames(finding: &Finding, width: usize, all: bool) -> Vec<Line> {
+    let Some(profile) = &finding.profile else { return Vec::new() };
+    let indent = || Line::text(Tone::Plain, " ".repeat(12));
+    let mut lines = vec![indent().and(Tone::Faint, phrases::profile_heading(profile))];
+    for frame in profile.frames.iter().take(if all { usize::MAX } else { FRAMES }) {
+        let shares = format!("  {:>5} self {:>5} total  ", share(frame.own_share), share(frame.total_share));
+        let start = indent().and(Tone::Plain, shares);
+        let room = width.saturating_sub(start.width()).max(20);
+        lines.push(start.and(Tone::Accent, fit(&plain(&frame.frame), room)));
+    }
+    if all {
+        for caution in phrases::profile_cautions(profile) {
+            lines.extend(labelled(indent(), Tone::Faint, &shown(&caution, QUOTED), width));
+        }
+    }
     lines
 }
 

@@ -112,13 +112,8 @@ pub(crate) fn remarks(notes: &[Note]) -> Vec<Remark> {
 
 /// How far names can be trusted, where they cannot.
 fn advice(event: FlameEvent, inventory: Option<&Inventory>) -> Option<String> {
-    let is_on = inventory?.debug_non_safepoints.values().any(|is_on| *is_on);
-    (is_on && matches!(event, FlameEvent::Cpu | FlameEvent::Wall)).then(|| {
-        "DebugNonSafepoints was on: the compiler may name the caller for loops of methods that it inlined, so \
-         trust generated code as a whole more than the methods below it. -XX:-DebugNonSafepoints records \
-         without that."
-            .to_owned()
-    })
+    let is_sampled = matches!(event, FlameEvent::Cpu | FlameEvent::Wall);
+    inventory.filter(|_| is_sampled).and_then(emberscope_profile::options::distortion)
 }
 
 /// The hottest frames as text.

@@ -174,6 +174,15 @@ fn finding(out: &mut String, finding: &Finding) {
     for (name, value) in phrases::evidence_of(finding) {
         let _ = writeln!(out, "| {} | {} |", escaped(&name), escaped(&value));
     }
+    if let Some(profile) = &finding.profile {
+        let _ = writeln!(out, "\n| {} | |\n|---|---:|", phrases::profile_heading(profile));
+        for frame in &profile.frames {
+            let _ = writeln!(out, "| {} | {} |", escaped(&frame.frame), phrases::frame_shares(frame));
+        }
+        for caution in phrases::profile_cautions(profile) {
+            let _ = writeln!(out, "\n{}", escaped(&caution));
+        }
+    }
     if !finding.validate.is_empty() {
         let _ = writeln!(out, "\nCheck: {}", escaped(&finding.validate));
     }

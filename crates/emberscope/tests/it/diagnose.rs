@@ -51,6 +51,50 @@ fn every_output_is_as_the_schema_says() {
     }
 }
 
+/// Recordings of a real application name the frames of flagged stages in every form. They are kept beside the
+/// repository.
+#[test]
+fn recordings_name_the_hottest_frames() {
+    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/jfr/ap");
+    if !place.is_dir() {
+        eprintln!("not checked: there are no recordings at {}", place.display());
+        return;
+    }
+    let dir = Dir::new(&[]);
+    let log = place.join("eventlog-app.json").display().to_string();
+    let shown = |args: &[&str]| {
+        let output = dir.run(&[&["diagnose", &log, "--jfr", place.to_str().unwrap()], args].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", show(&output));
+        assert!(text(&output.stderr).is_empty(), "{}", show(&output));
+        text(&output.stdout)
+    };
+    let diagnosis: Value = serde_json::from_str(&shown(&["--format", "json"])).unwrap();
+    assert_eq!(schema::errors(&json_schema(), &diagnosis), Vec::<String>::new());
+    let findings = diagnosis["findings"].as_array().unwrap();
+    let profile =
+        findings.iter().map(|finding| &finding["profile"]).find(|profile| profile.is_object()).unwrap();
+    assert!(profile["samples"].as_i64().unwrap() > 0 && profile["event"] == "wall", "{profile}");
+    let frame = profile["frames"][0]["frame"].as_str().unwrap();
+    for form in ["markdown", "html"] {
+        let told = shown(&["--format", form]);
+        assert!(told.contains("hottest frames of"), "{form}");
+        assert!(told.replace('\\', "").contains(frame), "{form}: {frame}");
+    }
+    assert!(shown(&["--all"]).contains("hottest frames of"));
+}
+
+#[test]
+fn recordings_that_are_not_there_are_told_and_fail_nothing() {
+    let dir = Dir::new(&[("log", base::log().as_bytes()), ("profiles/other/profile-exec-1.jfr", b"FLR")]);
+    let output = dir.run(&["diagnose", "log", "--jfr", "profiles"]);
+    assert_eq!(output.status.code(), Some(0), "{}", show(&output));
+    assert!(text(&output.stderr).contains("--jfr: there is no recording of "), "{}", show(&output));
+    let quiet = dir.run(&["diagnose", "log", "--jfr", "profiles", "--quiet"]);
+    assert_eq!((text(&quiet.stderr), text(&quiet.stdout)), (String::new(), text(&output.stdout)));
+    assert!(error(&dir, &["diagnose", "log", "--jfr", "nowhere"]).contains("--jfr nowhere"));
+    assert!(error(&dir, &["diagnose", "log", "--jfr", "log"]).contains("no directory"));
+}
+
 /// The keys that other programs were promised.
 fn promised(diagnosis: &Value) {
     let has = |value: &Value, keys: &[&str]| {

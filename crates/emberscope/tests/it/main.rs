@@ -1,6 +1,10 @@
 //! The binary as a user meets it: exit code, standard output, standard error.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test that cannot go on has failed, and tells what it could not check"
+)]
 
 mod base;
 mod command;
