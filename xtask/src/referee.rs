@@ -2,6 +2,7 @@
 
 use crate::run::{run as run_command, script};
 use anyhow::Result;
+use std::path::PathBuf;
 use std::process::Command;
 
 #[derive(Default, clap::Args)]
@@ -11,19 +12,24 @@ pub(crate) struct Args {
     only: Vec<String>,
 }
 
-/// All tools of the History Server's MCP server, asked of Emberscope and of the History Server.
-pub(crate) fn run_mcp_tools() -> Result<()> {
+/// A real KDC, and a server that takes only tokens that MIT's library accepts.
+pub(crate) fn run_kerberos() -> Result<()> {
+    run_command(script("referee/kerberos.py").env("EMBERSCOPE", release()?))
+}
+
+/// The program as it is released.
+fn release() -> Result<PathBuf> {
     let root = crate::run::root();
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    run_command(cargo.current_dir(&root).args([
-        "build",
-        "--release",
-        "--locked",
-        "--package",
-        "emberscope",
-    ]))?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into);
-    run_command(script("referee/mcp_tools.py").env("EMBERSCOPE", target.join("release/emberscope")))
+    let build = ["build", "--release", "--locked", "--package", "emberscope"];
+    run_command(cargo.current_dir(&root).args(build))?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    Ok(target.join("release/emberscope"))
+}
+
+/// All tools of the History Server's MCP server, asked of Emberscope and of the History Server.
+pub(crate) fn run_mcp_tools() -> Result<()> {
+    run_command(script("referee/mcp_tools.py").env("EMBERSCOPE", release()?))
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {

@@ -170,6 +170,10 @@ pub fn llms_txt() -> String {
 > of a run went. One binary, no cluster. `emberscope summary LOG` shows a run, `emberscope report LOG
 > --out DIR --format parquet --tasks` keeps it as tables.
 
+`emberscope diagnose http://host:18080/history/APP/ --sql-id N --sql-file q.sql --json report.json` reads a run
+from a History Server or a live UI; `--explain FILE` and `--driver-log FILE` add to it or stand for a run that is
+gone. Only GET is sent.
+
 null is not measured, never 0. `stage` sums all task attempts; `useful` marks the attempts that counted.
 Join jobs to stages with `array_contains(job.stages, stage.stageId)`, tasks to stages with `stageId` and
 `task.stageAttempt = stage.attempt`, jobs to SQL with `job.sqlId = cast(sql.sqlId as string)`. Across
