@@ -42,7 +42,10 @@ impl Failure {
     }
 
     pub(super) fn no_run(id: &str) -> Failure {
-        Failure::not_found(format!("no run {id}"), "/api/emberscope/v1/runs lists the runs")
+        Failure::not_found(
+            format!("no run {id}"),
+            "the list of runs has those that are there; a log that was renamed or moved has another address",
+        )
     }
 
     pub(super) fn bad(message: impl Into<String>, hint: &str) -> Failure {

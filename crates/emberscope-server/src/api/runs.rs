@@ -150,6 +150,7 @@ impl RunInfo {
             Some(ApplicationStatus::Incomplete) => RunStatus::Incomplete,
             Some(ApplicationStatus::Unknown) => RunStatus::Unknown,
             None if glance.exit_code.is_some_and(|code| code != 0) => RunStatus::Failed,
+            None if glance.is_completed && glance.has_failed => RunStatus::Failed,
             None if glance.is_completed => RunStatus::Ended,
             None => RunStatus::Incomplete,
         };

@@ -2,8 +2,11 @@
 
 use emberscope_log::codec::{Codec, Decoder};
 use emberscope_log::event::app::{ApplicationEnd, ApplicationStart, LogStart};
+use emberscope_log::event::stage::JobEnd;
 use emberscope_log::source::{Member, RunSource};
+use emberscope_model::run::{Job, JobStatus};
 use memchr::memmem;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 /// Decoded bytes in which the start of an application must be.
 const HEAD_BYTES: usize = 2 << 20;
@@ -11,6 +14,26 @@ const HEAD_BYTES: usize = 2 << 20;
 const TAIL_BYTES: usize = 64 << 10;
 /// A packed file up to this size is decoded whole, since its tail cannot be decoded alone.
 const SMALL_BYTES: u64 = 64 << 10;
+/// So is a larger one up to this size, as long as the look at all logs has bytes left for it.
+const MEDIUM_BYTES: u64 = 2 << 20;
+/// Bytes of packed logs beyond small ones that one look at all logs decodes.
+const BUDGET_BYTES: i64 = 48 << 20;
+
+/// What one look at all logs may still decode.
+#[derive(Debug)]
+pub(super) struct Budget(AtomicI64);
+
+impl Budget {
+    pub(super) fn new() -> Self {
+        Budget(AtomicI64::new(BUDGET_BYTES))
+    }
+
+    fn allows(&self, member: &Member) -> bool {
+        let Some(len) = member.len else { return false };
+        let cost = len.saturating_sub(SMALL_BYTES) as i64;
+        len <= SMALL_BYTES || (len <= MEDIUM_BYTES && self.0.fetch_sub(cost, Ordering::Relaxed) >= cost)
+    }
+}
 
 /// What is known of a run before it is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,15 +56,22 @@ pub(crate) struct Glance {
     pub(crate) exit_code: Option<i64>,
     /// Whether the application has ended, by its end or by the log's name.
     pub(crate) is_completed: bool,
+    /// Whether the last job that was seen failed, and nobody had cancelled it.
+    pub(crate) has_failed: bool,
     /// Whether there is any event in its head.
     pub(crate) has_events: bool,
 }
 
 /// Looks at the head and the tail of a log.
-pub(super) fn glance(source: &RunSource) -> Glance {
+pub(super) fn glance(source: &RunSource, budget: &Budget) -> Glance {
     let mut glance = Glance::default();
-    let end_of_head = source.members.iter().take(2).find_map(|member| look_at_head(member, &mut glance));
-    let end = end_of_head.or_else(|| source.members.last().and_then(look_at_tail));
+    let is_one = source.members.len() == 1;
+    let end_of_head =
+        source.members.iter().take(2).find_map(|member| look_at_head(member, is_one, budget, &mut glance));
+    let end = end_of_head.or_else(|| {
+        // A packed log of one file was decoded whole for its head, if at all.
+        look_at_tail(source.members.last()?, is_one, budget, &mut glance)
+    });
     glance.application_id = glance.application_id.or_else(|| source.app_id_hint.clone());
     glance.attempt_id = glance.attempt_id.or_else(|| source.attempt_hint.clone());
     glance.is_completed = end.is_some() || source.in_progress == Some(false);
@@ -53,13 +83,21 @@ pub(super) fn glance(source: &RunSource) -> Glance {
 }
 
 /// Reads on until the application's start is found. A small file shows its end on the way.
-fn look_at_head(member: &Member, glance: &mut Glance) -> Option<ApplicationEnd> {
+fn look_at_head(
+    member: &Member,
+    is_one: bool,
+    budget: &Budget,
+    glance: &mut Glance,
+) -> Option<ApplicationEnd> {
     let mut decoder = member.open().ok()?;
-    let is_small = member.len.is_some_and(|len| len <= SMALL_BYTES);
+    // The head of several members is not their end.
+    let is_packed = decoder.codec() != Codec::Plain;
+    let is_small =
+        member.len.is_some_and(|len| len <= SMALL_BYTES) || (is_one && is_packed && budget.allows(member));
     let mut lines = Lines::default();
     loop {
         let has_start = glance.start_ms.is_some();
-        if (has_start && !is_small) || lines.seen > HEAD_BYTES {
+        if !is_small && (has_start || lines.seen > HEAD_BYTES) {
             return None;
         }
         let more = lines.fill(&mut decoder);
@@ -76,8 +114,8 @@ fn look_at_head(member: &Member, glance: &mut Glance) -> Option<ApplicationEnd> 
                 glance.attempt_id = event.attempt_id;
                 glance.name = event.name;
                 glance.user = event.user;
-            } else if has_word(line, b"SparkListenerApplicationEnd") {
-                end = serde_json::from_slice(line).ok();
+            } else {
+                end = look_at_end(line, glance).or(end.take());
             }
         });
         if end.is_some() || !more {
@@ -86,12 +124,41 @@ fn look_at_head(member: &Member, glance: &mut Glance) -> Option<ApplicationEnd> 
     }
 }
 
-/// The last lines of a plain file.
-fn look_at_tail(member: &Member) -> Option<ApplicationEnd> {
+/// Takes from a line how the last job ended, and gives the application's end.
+fn look_at_end(line: &[u8], glance: &mut Glance) -> Option<ApplicationEnd> {
+    if has_word(line, b"SparkListenerJobEnd") {
+        let event: JobEnd = serde_json::from_slice(line).ok()?;
+        let error = event.result.exception.and_then(|exception| exception.message);
+        let failed = Job { status: JobStatus::Failed, error, ..Job::default() };
+        glance.has_failed = event.result.result.as_deref() == Some("JobFailed") && !failed.was_stopped();
+    } else if has_word(line, b"SparkListenerApplicationEnd") {
+        return serde_json::from_slice(line).ok();
+    }
+    None
+}
+
+/// The last lines of a plain file, or a packed one that is not too large to be decoded.
+fn look_at_tail(
+    member: &Member,
+    is_one: bool,
+    budget: &Budget,
+    glance: &mut Glance,
+) -> Option<ApplicationEnd> {
     let input = member.input().ok()?;
     let len = input.len()?;
-    if Decoder::new(member.input().ok()?).ok()?.codec() != Codec::Plain {
-        return None;
+    let mut decoder = Decoder::new(member.input().ok()?).ok()?;
+    if decoder.codec() != Codec::Plain {
+        if is_one || !budget.allows(member) {
+            return None;
+        }
+        let (mut lines, mut end) = (Lines::default(), None);
+        loop {
+            let more = lines.fill(&mut decoder);
+            lines.each(!more, |line| end = look_at_end(line, glance).or(end.take()));
+            if !more {
+                return end;
+            }
+        }
     }
     let start = len.saturating_sub(TAIL_BYTES as u64);
     let mut tail = vec![0; (len - start) as usize];
@@ -103,10 +170,11 @@ fn look_at_tail(member: &Member) -> Option<ApplicationEnd> {
         }
     }
     tail.truncate(filled);
-    let lines = tail.split(|byte| *byte == b'\n').rev();
-    lines
-        .filter(|line| has_word(line, b"SparkListenerApplicationEnd"))
-        .find_map(|line| serde_json::from_slice(line).ok())
+    let mut end = None;
+    for line in tail.split(|byte| *byte == b'\n') {
+        end = look_at_end(line, glance).or(end);
+    }
+    end
 }
 
 /// Whether the event's name, which comes first, is this one.

@@ -8,7 +8,7 @@ pub(crate) use roots::is_inside;
 
 use crate::error::ServerError;
 use emberscope_log::source::{RunSource, SourceKind, discover};
-use glance::glance;
+use glance::{Budget, glance};
 use rustc_hash::FxHashMap;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -176,13 +176,14 @@ impl Catalog {
 
     /// Glances at new and changed logs, several at a time.
     fn look(&self, before: &Listing, found: &[(String, (RunSource, PathBuf))]) -> Vec<Arc<Entry>> {
+        let budget = Budget::new();
         let part = found.len().div_ceil(self.threads.max(1)).max(1);
         let look_at = |(id, (source, root)): &(String, (RunSource, PathBuf))| {
             let stamp = Stamp::of(source);
             match before.entry(id) {
                 Some(known) if known.stamp == stamp => Arc::clone(known),
                 _ => {
-                    let glance = glance(source);
+                    let glance = glance(source, &budget);
                     Arc::new(Entry {
                         id: id.clone(),
                         source: source.clone(),

@@ -115,3 +115,24 @@ fn pages_hold_text_of_logs_as_text() {
     assert!(run.text().contains("href=\"/\""));
     assert_eq!(get(&server, "/runs/none").status, StatusCode::NOT_FOUND);
 }
+
+#[test]
+fn a_run_is_listed_as_failed_before_it_is_read() {
+    let server = server(&[&fixtures().join("logs")]);
+    let listed =
+        || get(&server, "/api/emberscope/v1/runs?limit=1000").json()["runs"].as_array().unwrap().clone();
+    let before = listed();
+    let mut failed = 0;
+    for run in &before {
+        let id = run["id"].as_str().unwrap();
+        assert_eq!(run["is_read"], false, "{run}");
+        let summary = get(&server, &format!("/api/emberscope/v1/runs/{id}/summary")).json();
+        let status = &summary["application"]["status"];
+        // What the last job and the application's end tell is the same as what the whole log does.
+        let told = if status == "succeeded" { "ended" } else { status.as_str().unwrap() };
+        assert_eq!(run["status"], told, "{}", run["name"]);
+        assert_eq!(run["end_time_ms"].is_null(), status == "incomplete", "{run}");
+        failed += usize::from(told == "failed");
+    }
+    assert!(before.len() > 50 && failed > 0, "{} runs, {failed} failed", before.len());
+}

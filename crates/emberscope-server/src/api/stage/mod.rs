@@ -24,7 +24,10 @@ pub(super) fn get(opened: &Opened, at: &[&str]) -> Result<StageView, Failure> {
 pub(super) fn find<'o>(opened: &'o Opened, at: &[&str]) -> Result<&'o StageAttempt, Failure> {
     let (id, attempt): (u32, u32) = (number(at[1])?, number(at[2])?);
     opened.run.stage(id, attempt).ok_or_else(|| {
-        Failure::not_found(format!("no stage {id}.{attempt}"), "a path is stages/STAGE/ATTEMPT")
+        Failure::not_found(
+            format!("no stage {id}.{attempt}"),
+            "the list of stages has those that ran, each attempt with its own number",
+        )
     })
 }
 
