@@ -56,21 +56,27 @@ pub fn locate(context: &Context<'_>, text: Option<(&str, &Outline)>, submitted_m
             distance_ms: submitted_ms.zip(execution.start_ms).map(|(at, start)| (start - at).abs()),
         })
         .collect();
-    // Best text first, then nearest in time, then newest.
-    candidates.sort_by(|a, b| {
-        let by_text = b.score.total_cmp(&a.score);
-        let near = |one: &Candidate| one.distance_ms.unwrap_or(i64::MAX);
-        let by_time = near(a).cmp(&near(b)).then(b.start_time_ms.cmp(&a.start_time_ms));
-        let is_equal = (a.score - b.score).abs() < MARGIN;
-        if is_equal { by_time } else { by_text }
-    });
-    let (sql_id, reason) = choice(&candidates, wanted.is_some(), submitted_ms.is_some());
+    let equals = rank(&mut candidates);
+    let (sql_id, reason) = choice(&candidates[..equals], wanted.is_some(), submitted_ms.is_some());
     candidates.truncate(LISTED);
     Located { sql_id, reason, candidates }
 }
 
-fn choice(candidates: &[Candidate], has_text: bool, has_time: bool) -> (Option<u64>, String) {
-    let Some(best) = candidates.first() else {
+/// Best text first; of those as likely as the best, whose number is given, the nearest in time, then the newest.
+fn rank(candidates: &mut [Candidate]) -> usize {
+    // Two steps: "about as likely" is no order, since two that differ may each be like a third.
+    candidates.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.sql_id.cmp(&b.sql_id)));
+    let best = candidates.first().map_or(0.0, |best| best.score);
+    let equals = candidates.partition_point(|one| best - one.score < MARGIN);
+    let near = |one: &Candidate| one.distance_ms.unwrap_or(i64::MAX);
+    candidates[..equals]
+        .sort_by_key(|one| (near(one), std::cmp::Reverse(one.start_time_ms), std::cmp::Reverse(one.sql_id)));
+    equals
+}
+
+/// Of those that are equally likely, in the order of [`rank`].
+fn choice(equals: &[Candidate], has_text: bool, has_time: bool) -> (Option<u64>, String) {
+    let Some(best) = equals.first() else {
         return (None, "the run has no SQL execution".to_owned());
     };
     if has_text && best.score < LIKELY {
@@ -78,12 +84,9 @@ fn choice(candidates: &[Candidate], has_text: bool, has_time: bool) -> (Option<u
             format!("no execution is like the text: the nearest has a score of {:.2} of 1", best.score);
         return (None, reason);
     }
-    let equals: Vec<&Candidate> =
-        candidates.iter().filter(|other| (best.score - other.score).abs() < MARGIN).collect();
-    if equals.len() == 1 {
+    let [_, second, ..] = equals else {
         return (Some(best.sql_id), format!("it alone is like the text, with a score of {:.2}", best.score));
-    }
-    let second = equals[1];
+    };
     let is_nearer = best.distance_ms < second.distance_ms;
     if has_time && is_nearer {
         let near = emberscope_analysis::words::duration(best.distance_ms.unwrap_or(0));
@@ -155,4 +158,27 @@ fn has_word(text: &str, word: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(word)
         .any(|(at, _)| !text[..at].ends_with(is_part) && !text[at + word.len()..].starts_with(is_part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores_in_small_steps_have_an_order() {
+        let of = |n: u64| Candidate {
+            sql_id: n,
+            description: String::new(),
+            start_time_ms: Some(n as i64),
+            score: 0.5 + (n * 37 % 100) as f64 * 0.004,
+            distance_ms: Some((n * 61 % 100) as i64),
+        };
+        let mut candidates: Vec<Candidate> = (0..100).map(of).collect();
+        let equals = rank(&mut candidates);
+        let best = 0.5 + 99.0 * 0.004;
+        assert!(candidates[..equals].iter().all(|one| best - one.score < MARGIN));
+        assert!(candidates[equals..].iter().all(|one| best - one.score >= MARGIN));
+        assert!(candidates[..equals].is_sorted_by_key(|one| one.distance_ms));
+        assert!(candidates[equals..].is_sorted_by(|a, b| a.score >= b.score));
+    }
 }
