@@ -118,20 +118,17 @@ pub struct SqlView {
 /// All executions, by id.
 pub fn executions(subject: Subject<'_>) -> Vec<SqlRow> {
     let clock = Clock::of(subject.run);
-    let mut contained: BTreeMap<u64, usize> = BTreeMap::new();
-    for root in subject.run.sql_executions.iter().filter(|one| !one.is_root()).filter_map(|one| one.root_id) {
-        *contained.entry(root).or_default() += 1;
+    let mut contained: BTreeMap<u64, Vec<&SqlExecution>> = BTreeMap::new();
+    for inner in subject.run.sql_executions.iter().filter(|one| !one.is_root()) {
+        contained.entry(inner.root_id.unwrap_or(inner.id)).or_default().push(inner);
     }
-    let of = |one: &SqlExecution| row(subject, clock, one, contained.get(&one.id).copied().unwrap_or(0));
+    let of = |one: &SqlExecution| row(subject, clock, one, contained.get(&one.id).map_or(&[], Vec::as_slice));
     subject.run.sql_executions.iter().map(of).collect()
 }
 
-fn row(subject: Subject<'_>, clock: Clock, execution: &SqlExecution, contained: usize) -> SqlRow {
+fn row(subject: Subject<'_>, clock: Clock, execution: &SqlExecution, contained: &[&SqlExecution]) -> SqlRow {
     // A query that only contains others (a micro-batch, a command with a query in it) did what they did.
-    let inner = subject.run.sql_executions.iter().filter(|one| {
-        contained > 0 && !one.is_root() && execution.is_root() && one.root_id == Some(execution.id)
-    });
-    let all: Vec<&SqlExecution> = std::iter::once(execution).chain(inner).collect();
+    let all: Vec<&SqlExecution> = std::iter::once(execution).chain(contained.iter().copied()).collect();
     let mut stages: Vec<&StageAttempt> = all.iter().flat_map(|one| subject.run.stages_of_sql(one)).collect();
     stages.sort_by_key(|stage| (stage.id, stage.attempt));
     stages.dedup_by_key(|stage| (stage.id, stage.attempt));
@@ -162,7 +159,7 @@ fn row(subject: Subject<'_>, clock: Clock, execution: &SqlExecution, contained: 
         task_time_ms,
         plan_versions: execution.versions.len(),
         plan_nodes: execution.versions.last().map_or(0, |version| version.nodes),
-        contained,
+        contained: contained.len(),
         findings: findings_about(subject.diagnosis, |finding| match finding.scope.sql_id {
             Some(id) => id == execution.id,
             None => finding
@@ -177,18 +174,14 @@ fn row(subject: Subject<'_>, clock: Clock, execution: &SqlExecution, contained: 
 pub fn execution(subject: Subject<'_>, execution: &SqlExecution) -> SqlView {
     let run = subject.run;
     let clock = Clock::of(run);
-    let contained: Vec<u64> = run
-        .sql_executions
-        .iter()
-        .filter(|one| !one.is_root() && one.root_id == Some(execution.id))
-        .map(|one| one.id)
-        .collect();
+    let contained: Vec<&SqlExecution> =
+        run.sql_executions.iter().filter(|one| !one.is_root() && one.root_id == Some(execution.id)).collect();
     let stages: Vec<&StageAttempt> = run.stages_of_sql(execution);
     let jobs = execution.job_ids.iter().filter_map(|id| run.job(*id));
     let key = execution.id.to_string();
     SqlView {
         start_time_ms: clock.start_ms,
-        execution: row(subject, clock, execution, contained.len()),
+        execution: row(subject, clock, execution, &contained),
         details: execution.details.as_deref().map(masked),
         group: masked_option(execution.job_group_id.as_deref()),
         tags: execution.job_tags.iter().map(|tag| masked(tag)).collect(),
@@ -196,7 +189,7 @@ pub fn execution(subject: Subject<'_>, execution: &SqlExecution) -> SqlView {
         modified_configs: execution.modified_configs.clone(),
         jobs: jobs.map(|one| job(subject, clock, one)).collect(),
         stages: stages.into_iter().map(|one| stage(subject, clock, one)).collect(),
-        contained,
+        contained: contained.iter().map(|one| one.id).collect(),
         versions: versions(subject, execution),
         attribution: subject.diagnosis.attribution.sql.iter().find(|one| one.id == key).cloned(),
     }

@@ -31,7 +31,12 @@ impl Budget {
     fn allows(&self, member: &Member) -> bool {
         let Some(len) = member.len else { return false };
         let cost = len.saturating_sub(SMALL_BYTES) as i64;
-        len <= SMALL_BYTES || (len <= MEDIUM_BYTES && self.0.fetch_sub(cost, Ordering::Relaxed) >= cost)
+        // What is too much for one log is left for smaller ones.
+        let takes = || {
+            let rest = |left: i64| (left >= cost).then(|| left - cost);
+            self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, rest).is_ok()
+        };
+        len <= SMALL_BYTES || (len <= MEDIUM_BYTES && takes())
     }
 }
 
