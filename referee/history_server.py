@@ -16,7 +16,7 @@ Spark's status store replays them. One file per application attempt,
     server        version of the server
     log           path of the log, relative to the fixtures or the corpus
 
-Beside them, for a few logs, `requests/<name>.json.zst`: status, type and body of requests with all
+Beside them, for a few logs and for all of a corpus, `requests/<name>.json.zst`: status, type and body of requests with all
 parameters, faulty ones included, by path and query below the application.
 
 Left out: log URLs and whatever depends on when or where the server ran. Retention limits are
@@ -250,19 +250,18 @@ def cleaned(value: Any) -> Any:
 
 
 def application_of(app: dict[str, Any], attempt: dict[str, Any]) -> dict[str, Any]:
-    """The listing's entry; an unfinished attempt's duration is only the age of its file."""
-    entry = {key: value for key, value in app.items() if key != "attempts"}
-    kept = dict(attempt)
-    if not kept.get("completed"):
-        kept.pop("duration", None)
-    return {**entry, "attempt": kept}
+    """The listing's entry, with one attempt; the duration of one without an end is 0."""
+    return {**{key: value for key, value in app.items() if key != "attempts"}, "attempt": attempt}
+
+
+def address_of(base: str, app: dict[str, Any], attempt: dict[str, Any]) -> str:
+    root = f"{base}/applications/{urllib.parse.quote(app['id'])}"
+    return f"{root}/{attempt['attemptId']}" if attempt.get("attemptId") else root
 
 
 def record(base: str, app: dict[str, Any], attempt: dict[str, Any]) -> dict[str, Any]:
     """Everything kept about one application attempt."""
-    root = f"{base}/applications/{urllib.parse.quote(app['id'])}"
-    if attempt.get("attemptId"):
-        root += f"/{attempt['attemptId']}"
+    root = address_of(base, app, attempt)
     jobs = get(f"{root}/jobs")  # the first request makes the server replay the log
     listed = get(f"{root}/stages?details=false") or []
     stages, tasks, summaries = [], {}, {}
@@ -290,7 +289,7 @@ def record(base: str, app: dict[str, Any], attempt: dict[str, Any]) -> dict[str,
 
 # Logs whose requests are recorded one by one, and what is asked of each.
 ASKED = ("executor-loss-4.3.0", "failures-4.3.0", "speculation-4.3.0", "cache-4.3.0", "sql-aqe-4.3.0",
-         "nested-sql-4.3.0", "streaming-4.3.0", "resource-profiles-4.3.0")
+         "nested-sql-4.3.0", "streaming-4.3.0", "resource-profiles-4.3.0", "formats-4.3.0")
 REQUESTS = (
     "", "environment", "jobs", "jobs?status=succeeded", "jobs?status=failed&status=running", "jobs?status=wrong",
     "jobs/0", "jobs/1", "jobs/99999", "jobs/none", "executors", "allexecutors", "storage/rdd", "storage/rdd/31",
@@ -357,8 +356,11 @@ def summary(name: str, answer: dict[str, Any], size: int) -> str:
             f"executors {len(answer['executors'] or []):3} sql {len(answer['sql'] or []):4} {size:8} bytes")
 
 
-def serve(group: list[Log], venv: Path, version: str, out: Path) -> int:
-    """Record one group of logs; returns how many of them the server did not show."""
+def serve(group: list[Log], venv: Path, version: str, out: Path, ask_all: bool) -> int:
+    """Record one group of logs; returns how many of them the server did not show.
+
+    With `ask_all` the requests of every log are recorded, not of those in `ASKED` alone.
+    """
     by_identity = {(log.application, log.attempt): log for log in group}
     done: set[str] = set()
     with tempfile.TemporaryDirectory(prefix="emberscope-history-") as place:
@@ -375,9 +377,9 @@ def serve(group: list[Log], venv: Path, version: str, out: Path) -> int:
                         continue
                     answer = cleaned({**record(base, app, attempt), "server": version, "log": log.shown})
                     print(summary(log.name, answer, write(answer, out / f"{log.name}.json.zst")), flush=True)
-                    if log.name in ASKED:
-                        root = f"{base}/applications/{urllib.parse.quote(app['id'])}"
-                        asked = {"server": version, "log": log.shown, "replies": record_requests(root)}
+                    if ask_all or log.name in ASKED:
+                        replies = record_requests(address_of(base, app, attempt))
+                        asked = {"server": version, "log": log.shown, "replies": replies}
                         write(asked, out / "requests" / f"{log.name}.json.zst")
                     done.add(log.name)
             if set(ASKED) <= done:
@@ -403,7 +405,7 @@ def main() -> int:
     logs = corpus_logs(corpus) if corpus else fixture_logs(arguments.only)
     out = arguments.out or (arguments.cache / "answers" / arguments.spark if corpus else HERE / "answers")
     venv = arguments.cache / f"venv-{arguments.spark}"
-    missing = sum(serve(group, venv, arguments.spark, out) for group in batches(logs))
+    missing = sum(serve(group, venv, arguments.spark, out, bool(corpus)) for group in batches(logs))
     return 1 if missing and not corpus else 0
 
 

@@ -37,7 +37,7 @@ enum Command {
     Referee(referee::Args),
     /// Build the page that the server embeds, from `ui/`
     Ui(ui::Args),
-    /// Run everything that CI does not: fixtures, referee, MCP tools, Kerberos, page, companion, fuzz, bench
+    /// Run everything that CI does not: fixtures, referee, MCP tools, Kerberos, page, traces, companion, fuzz, bench
     Full(full::Args),
 }
 

@@ -1,9 +1,7 @@
 //! `cargo xtask referee`: what Spark's own History Server says about the fixtures, recorded again.
 
-use crate::run::{run as run_command, script};
+use crate::run::{release, run as run_command, script};
 use anyhow::Result;
-use std::path::PathBuf;
-use std::process::Command;
 
 #[derive(Default, clap::Args)]
 pub(crate) struct Args {
@@ -15,16 +13,6 @@ pub(crate) struct Args {
 /// A real KDC, and a server that takes only tokens that MIT's library accepts.
 pub(crate) fn run_kerberos() -> Result<()> {
     run_command(script("referee/kerberos.py").env("EMBERSCOPE", release()?))
-}
-
-/// The program as it is released.
-fn release() -> Result<PathBuf> {
-    let root = crate::run::root();
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    let build = ["build", "--release", "--locked", "--package", "emberscope"];
-    run_command(cargo.current_dir(&root).args(build))?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    Ok(target.join("release/emberscope"))
 }
 
 /// All tools of the History Server's MCP server, asked of Emberscope and of the History Server.

@@ -49,3 +49,13 @@ fn shown(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
+
+/// The program as it is released.
+pub(crate) fn release() -> Result<PathBuf> {
+    let root = root();
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let build = ["build", "--release", "--locked", "--package", "emberscope"];
+    run(cargo.current_dir(&root).args(build))?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    Ok(target.join("release/emberscope"))
+}

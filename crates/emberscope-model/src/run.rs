@@ -8,7 +8,9 @@ use crate::streaming::StreamRun;
 use crate::tasks::TaskSegment;
 use crate::trust::Trust;
 use borsh::{BorshDeserialize, BorshSerialize};
-use emberscope_log::event::app::{EnvironmentUpdate, ResourceProfileAdded, TaskThread};
+use emberscope_log::event::app::{
+    EnvironmentUpdate, HeldResource, ProcessAdded, ResourceProfileAdded, TaskThread,
+};
 use emberscope_log::event::stream::ConnectEvent;
 use emberscope_log::strings::StringTable;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,6 +35,8 @@ pub struct Run {
     pub unsubmitted_stages: Vec<UnsubmittedStage>,
     /// Executors by id: numbers first, in their order.
     pub executors: Vec<Executor>,
+    /// Processes that run no tasks, by id.
+    pub processes: BTreeMap<String, ProcessAdded>,
     /// Resource profiles by id.
     pub resource_profiles: BTreeMap<u32, ResourceProfileAdded>,
     /// SQL executions by id.
@@ -310,6 +314,10 @@ pub struct Executor {
     pub removed_reason: Option<String>,
     /// `Resource Profile Id`.
     pub resource_profile_id: u32,
+    /// What it holds beside cores and memory, by name.
+    pub resources: BTreeMap<String, HeldResource>,
+    /// Host of its block manager, which in local mode is an address where `host` is a name.
+    pub block_manager_host: Option<String>,
     /// Port of its block manager.
     pub block_manager_port: Option<u32>,
     /// When its block manager came.

@@ -85,6 +85,41 @@ pub struct ResourceRequest {
     /// `Amount`: cores, MiB of memory, or a share of a resource.
     #[serde(rename = "Amount", default)]
     pub amount: f64,
+    /// `Discovery Script`, of executors' resources.
+    #[serde(rename = "Discovery Script", default)]
+    pub discovery_script: String,
+    /// `Vendor`, of executors' resources.
+    #[serde(rename = "Vendor", default)]
+    pub vendor: String,
+}
+
+/// `SparkListenerMiscellaneousProcessAdded` (Spark 3.2): a process of the application that runs no tasks, as YARN's
+/// application master.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, BorshSerialize, BorshDeserialize)]
+pub struct ProcessAdded {
+    /// `time`.
+    #[serde(default)]
+    pub time: Int,
+    /// `processId`.
+    #[serde(rename = "processId")]
+    pub id: String,
+    /// `info`.
+    #[serde(default)]
+    pub info: ProcessInfo,
+}
+
+/// `info` of a [`ProcessAdded`] (`MiscellaneousProcessDetails`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, BorshSerialize, BorshDeserialize)]
+pub struct ProcessInfo {
+    /// `hostPort`.
+    #[serde(rename = "hostPort", default)]
+    pub host_port: String,
+    /// `cores`.
+    #[serde(default)]
+    pub cores: Int,
+    /// `logUrlInfo`: addresses of its logs by name.
+    #[serde(rename = "logUrlInfo", default)]
+    pub logs: BTreeMap<String, String>,
 }
 
 /// `SparkListenerExecutorAdded`.
@@ -116,6 +151,20 @@ pub struct ExecutorInfo {
     /// `Resource Profile Id` (Spark 3.1).
     #[serde(rename = "Resource Profile Id", default)]
     pub resource_profile_id: Int,
+    /// `Resources` (Spark 3.0): what it holds beside cores and memory, by name.
+    #[serde(rename = "Resources", default)]
+    pub resources: BTreeMap<String, HeldResource>,
+}
+
+/// A resource that an executor holds (`ResourceInformation`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, BorshSerialize, BorshDeserialize)]
+pub struct HeldResource {
+    /// `name`.
+    #[serde(default)]
+    pub name: String,
+    /// `addresses`, such as the indices of devices.
+    #[serde(default)]
+    pub addresses: Vec<String>,
 }
 
 /// `SparkListenerExecutorRemoved`.

@@ -36,6 +36,8 @@ pub enum Event {
     ExecutorAdded(app::ExecutorAdded),
     /// `SparkListenerExecutorRemoved`.
     ExecutorRemoved(app::ExecutorRemoved),
+    /// `SparkListenerMiscellaneousProcessAdded`.
+    ProcessAdded(app::ProcessAdded),
     /// Executors or nodes excluded, or no longer excluded.
     Exclusion(app::Exclusion),
     /// `SparkListenerBlockManagerAdded`.
@@ -110,6 +112,7 @@ pub(crate) enum Kind {
     ResourceProfileAdded,
     ExecutorAdded,
     ExecutorRemoved,
+    ProcessAdded,
     Exclusion {
         is_end: bool,
     },
@@ -157,6 +160,7 @@ pub(crate) fn kind_of(name: &str) -> Kind {
         "SparkListenerResourceProfileAdded" => Kind::ResourceProfileAdded,
         "SparkListenerExecutorAdded" => Kind::ExecutorAdded,
         "SparkListenerExecutorRemoved" => Kind::ExecutorRemoved,
+        "SparkListenerMiscellaneousProcessAdded" => Kind::ProcessAdded,
         "SparkListenerExecutorExcluded"
         | "SparkListenerExecutorBlacklisted"
         | "SparkListenerExecutorExcludedForStage"
@@ -188,8 +192,7 @@ pub(crate) fn kind_of(name: &str) -> Kind {
         "QueryProgressEvent" => Kind::StreamProgress,
         "QueryTerminatedEvent" => Kind::StreamTerminated,
         "QueryIdleEvent" => Kind::StreamIdle,
-        "SparkListenerMiscellaneousProcessAdded"
-        | "SparkListenerSpeculativeTaskSubmitted"
+        "SparkListenerSpeculativeTaskSubmitted"
         | "SparkListenerUnschedulableTaskSetAdded"
         | "SparkListenerUnschedulableTaskSetRemoved"
         | "DBCEventLoggingListenerMetadata" => Kind::Quiet,
@@ -264,6 +267,7 @@ pub(crate) fn read_event(
         Kind::ResourceProfileAdded => Event::ResourceProfileAdded(parse(line)?),
         Kind::ExecutorAdded => Event::ExecutorAdded(parse(line)?),
         Kind::ExecutorRemoved => Event::ExecutorRemoved(parse(line)?),
+        Kind::ProcessAdded => Event::ProcessAdded(parse(line)?),
         Kind::Exclusion { is_end } => {
             Event::Exclusion(app::Exclusion { is_end, ..parse::<app::Exclusion>(line)? })
         }

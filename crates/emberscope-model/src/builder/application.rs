@@ -45,6 +45,7 @@ impl RunBuilder {
         executor.added_ms = event.timestamp.time_ms();
         executor.cores = event.info.total_cores.small_id().or(event.total_cores.small_id());
         executor.host = event.info.host.or(executor.host.take());
+        executor.resources = event.info.resources;
         executor.resource_profile_id = event.info.resource_profile_id.small_id().unwrap_or(0);
     }
 
@@ -59,6 +60,7 @@ impl RunBuilder {
         if executor.host.is_none() {
             executor.host = Some(event.id.host.clone());
         }
+        executor.block_manager_host = Some(event.id.host.clone());
         executor.block_manager_port = event.id.port.small_id().or(executor.block_manager_port);
         executor.block_manager_added_ms = event.timestamp.time_ms().or(executor.block_manager_added_ms);
         executor.maximum_memory_bytes = event.maximum_memory.0.or(executor.maximum_memory_bytes);

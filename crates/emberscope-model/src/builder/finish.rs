@@ -65,6 +65,7 @@ impl RunBuilder {
             failures: std::mem::take(&mut self.failures).finish(),
             task_errors: std::mem::take(&mut self.task_errors),
             exclusions: std::mem::take(&mut self.exclusions),
+            processes: std::mem::take(&mut self.processes),
             task_threads: std::mem::take(&mut self.task_threads),
             strings: std::mem::take(&mut self.strings),
             blobs: std::mem::take(&mut self.blobs),

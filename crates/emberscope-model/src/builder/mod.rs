@@ -27,7 +27,8 @@ use emberscope_log::block::{MemberEnd, OTHER_NAMES, ParsedBlock};
 use emberscope_log::codec::StreamEnd;
 use emberscope_log::event::Event;
 use emberscope_log::event::app::{
-    ApplicationEnd, ApplicationStart, EnvironmentUpdate, Exclusion, ResourceProfileAdded, TaskThread,
+    ApplicationEnd, ApplicationStart, EnvironmentUpdate, Exclusion, ProcessAdded, ResourceProfileAdded,
+    TaskThread,
 };
 use emberscope_log::event::reason::TaskEndReason;
 use emberscope_log::event::stream::ConnectEvent;
@@ -61,6 +62,7 @@ pub struct RunBuilder {
     application_start: Option<ApplicationStart>,
     application_end: Option<ApplicationEnd>,
     environment: Option<EnvironmentUpdate>,
+    processes: BTreeMap<String, ProcessAdded>,
     resource_profiles: BTreeMap<u32, ResourceProfileAdded>,
     executors: BTreeMap<String, Executor>,
     exclusions: Vec<Exclusion>,
@@ -303,6 +305,9 @@ impl RunBuilder {
             }
             Event::ExecutorAdded(event) => self.executor_added(event),
             Event::ExecutorRemoved(event) => self.executor_removed(event),
+            Event::ProcessAdded(event) => {
+                self.processes.insert(event.id.clone(), event);
+            }
             Event::Exclusion(event) => self.exclusions.push(event),
             Event::BlockManagerAdded(event) => self.block_manager_added(&event),
             Event::BlockManagerRemoved(_) => {}

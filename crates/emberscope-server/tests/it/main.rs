@@ -7,6 +7,7 @@
 )]
 
 mod base;
+mod cluster;
 mod differences;
 mod files;
 mod flame;

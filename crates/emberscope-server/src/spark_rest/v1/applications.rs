@@ -40,18 +40,18 @@ impl AttemptInfo {
         let known = ask.runs.known(entry);
         let application = known.as_ref().map(|opened| &opened.run.application);
         let start = application.and_then(|known| known.start_ms).or(glance.start_ms).unwrap_or(UNKNOWN);
-        let completed = glance.is_completed || application.is_some_and(|known| known.has_end);
+        // What was read tells; before that a log's name may have to.
+        let completed = application.map_or(glance.is_completed, |known| known.has_end);
         let end = application.filter(|known| known.has_end).and_then(|known| known.end_ms).or(glance.end_ms);
         let updated = entry.stamp.modified_ms();
-        // Of an application that runs, how long it has been known to.
-        let until = end.or((!completed).then_some(updated));
         let version = application.and_then(|known| known.spark_version.clone());
         AttemptInfo {
             attempt_id: glance.attempt_id.clone(),
             start_time: time::shown(start),
             end_time: time::shown(end.unwrap_or(UNKNOWN)),
             last_updated: time::shown(updated),
-            duration: until.map_or(0, |until| (until - start).max(0)),
+            // Spark's provider knows no duration of an application that has no end.
+            duration: end.map_or(0, |end| (end - start).max(0)),
             spark_user: glance.user.clone().unwrap_or_default(),
             completed,
             app_spark_version: version.or_else(|| glance.spark_version.clone()).unwrap_or_default(),

@@ -36,7 +36,12 @@ fn profile(profile: &ResourceProfileAdded) -> Value {
         .iter()
         .map(|(name, request)| {
             let amount = request.amount as i64;
-            let of = json!({ "resourceName": name, "amount": amount, "discoveryScript": "", "vendor": "" });
+            let of = json!({
+                "resourceName": name,
+                "amount": amount,
+                "discoveryScript": request.discovery_script,
+                "vendor": request.vendor,
+            });
             (name.clone(), of)
         })
         .collect();

@@ -4,6 +4,7 @@ use super::{Answer, json};
 use crate::opened::Opened;
 use crate::spark_rest::time;
 use emberscope_log::event::task::EXECUTOR_METRICS;
+use emberscope_model::redact;
 use emberscope_model::run::{Executor, Run};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -53,7 +54,8 @@ impl Held {
 
 /// Host and port of an executor's block manager.
 pub(super) fn host_port(executor: &Executor) -> String {
-    let host = executor.host.as_deref().unwrap_or_default();
+    let host = executor.block_manager_host.as_ref().or(executor.host.as_ref());
+    let host = host.map(String::as_str).unwrap_or_default();
     executor.block_manager_port.map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
@@ -104,7 +106,7 @@ fn summary(opened: &Opened, executor: &Executor) -> Value {
         "maxMemory": executor.maximum_memory_bytes.unwrap_or(0),
         "executorLogs": {},
         "attributes": {},
-        "resources": {},
+        "resources": resources(executor),
         "resourceProfileId": executor.resource_profile_id,
         "blacklistedInStages": [],
         "excludedInStages": [],
@@ -128,6 +130,33 @@ fn summary(opened: &Opened, executor: &Executor) -> Value {
         }
     }
     shown
+}
+
+fn resources(executor: &Executor) -> Value {
+    let shown = executor
+        .resources
+        .iter()
+        .map(|(name, held)| (name.clone(), json!({ "name": held.name, "addresses": held.addresses })));
+    shown.collect::<Map<String, Value>>().into()
+}
+
+/// Processes that run no tasks (`/allmiscellaneousprocess`).
+pub(super) fn processes(opened: &Opened) -> Answer {
+    let shown = opened.run.processes.values().map(|process| {
+        let logs = process.info.logs.iter().map(|(name, at)| (name.clone(), redact::text(at).into()));
+        let mut shown = json!({
+            "id": process.id,
+            "hostPort": process.info.host_port,
+            "isActive": true,
+            "totalCores": process.info.cores.small_id().unwrap_or(0),
+            "processLogs": logs.collect::<Map<String, Value>>(),
+        });
+        if let (Some(fields), Some(time)) = (shown.as_object_mut(), process.time.time_ms()) {
+            fields.insert("addTime".to_owned(), time::shown(time).into());
+        }
+        shown
+    });
+    json(&shown.collect::<Vec<_>>())
 }
 
 fn memory_metrics(executor: &Executor, held: &Held) -> Value {

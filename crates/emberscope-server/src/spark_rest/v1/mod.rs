@@ -95,12 +95,16 @@ fn below(ask: &Ask<'_>, app: &str, attempt: Option<&str>, rest: &[&str]) -> Answ
         ["executors", _, "threads"] => {
             Err(Refusal::Unavailable("Thread dumps not available through the history server."))
         }
-        ["allmiscellaneousprocess"] => json(&[(); 0]),
+        ["allmiscellaneousprocess"] => executors::processes(&run),
         ["storage", "rdd"] => storage::list(&run),
         ["storage", "rdd", rdd] => storage::one(&run, id(rdd)?),
         ["sql"] => sql::list(&run, ask.params),
         ["sql", execution] => sql::one(&run, id(execution)?, ask.params),
         ["streaming", ..] => streaming::get(&run),
+        // Below an attempt Spark's framework has found the application, and says what is not there.
+        _ if attempt.is_some() && !rest.first().is_some_and(|word| WORDS.contains(word)) => {
+            Err(Refusal::not_found(ask.path))
+        }
         _ => Err(Refusal::NoSuchAddress),
     }
 }

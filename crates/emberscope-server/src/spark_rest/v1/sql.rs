@@ -29,7 +29,9 @@ struct ExecutionData {
     failed_job_ids: Vec<u32>,
     nodes: Vec<Value>,
     edges: Vec<Value>,
-    error_message: String,
+    /// Absent where the log has none, as those of Spark before 3.4; empty on success.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error_message: Option<String>,
     root_execution_id: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     query_id: Option<String>,
@@ -50,8 +52,10 @@ impl Wanted {
 }
 
 pub(super) fn list(opened: &Opened, params: &Params) -> Answer {
-    let offset = params.number("offset", 0)?.max(0) as usize;
-    let length = params.number("length", 20)?.max(0) as usize;
+    let (offset, length) = (params.number("offset", 0)?, params.number("length", -1)?);
+    // No length means all of them, from the first on (`SqlResource.sqlList`).
+    let (offset, length) =
+        if length <= 0 { (0, usize::MAX) } else { (offset.max(0) as usize, length as usize) };
     let wanted = Wanted::of(params);
     let window = opened.run.sql_executions.iter().skip(offset).take(length);
     json(&window.map(|execution| data(&opened.run, execution, &wanted)).collect::<Vec<_>>())
@@ -77,7 +81,6 @@ fn data(run: &Run, execution: &SqlExecution, wanted: &Wanted) -> ExecutionData {
         SqlStatus::Running => run.application.end_ms,
         SqlStatus::Succeeded | SqlStatus::Failed => execution.end_ms,
     };
-    let error = execution.error.as_deref().unwrap_or_default();
     ExecutionData {
         id: execution.id,
         status: match execution.status {
@@ -94,7 +97,7 @@ fn data(run: &Run, execution: &SqlExecution, wanted: &Wanted) -> ExecutionData {
         failed_job_ids: jobs_of(JobStatus::Failed),
         nodes,
         edges,
-        error_message: redact::text(error).into_owned(),
+        error_message: execution.error.as_deref().map(|error| redact::text(error).into_owned()),
         root_execution_id: execution.root_id.unwrap_or(execution.id),
         query_id: execution.query_id.clone(),
         modified_configs: execution.modified_configs.clone(),

@@ -47,7 +47,7 @@ pub(super) fn list(opened: &Opened, params: &Params) -> Answer {
         found.push(((stage.id, stage.attempt), stage_data(opened, at, &wanted)?));
     }
     for stage in run.unsubmitted_stages.iter().filter(|stage| is_wanted(unsubmitted_status(stage))) {
-        found.push(((stage.id, 0), unsubmitted_data(opened, stage, &wanted)));
+        found.push(((stage.id, 0), unsubmitted_data(stage, &wanted)));
     }
     if wanted.details && !wanted.task_statuses.is_empty() {
         // Who asks for tasks in some state gets no stage that has none.
@@ -73,7 +73,7 @@ pub(super) fn one(opened: &Opened, id: u32, attempt: u32, params: &Params) -> An
     }
     let unsubmitted = run.unsubmitted_stages.iter().find(|stage| stage.id == id);
     match unsubmitted {
-        Some(stage) if attempt == 0 => json(&unsubmitted_data(opened, stage, &wanted)),
+        Some(stage) if attempt == 0 => json(&unsubmitted_data(stage, &wanted)),
         None if run.attempts(id).is_empty() => Err(unknown_stage(id)),
         _ => {
             let attempts: Vec<String> =
@@ -94,7 +94,7 @@ fn all_attempts(opened: &Opened, id: u32, wanted: &Wanted) -> Result<Vec<Value>,
     let ran = (first..first + run.attempts(id).len()).map(|at| stage_data(opened, at, wanted));
     let mut found = ran.collect::<Result<Vec<_>, _>>()?;
     let unsubmitted = run.unsubmitted_stages.iter().filter(|stage| stage.id == id);
-    found.extend(unsubmitted.map(|stage| unsubmitted_data(opened, stage, wanted)));
+    found.extend(unsubmitted.map(|stage| unsubmitted_data(stage, wanted)));
     Ok(found)
 }
 
@@ -262,9 +262,8 @@ fn add_push(data: &mut Map<String, Value>) {
 }
 
 /// A stage that no attempt was made of: all that is known is what its job says.
-fn unsubmitted_data(opened: &Opened, stage: &UnsubmittedStage, wanted: &Wanted) -> Value {
+fn unsubmitted_data(stage: &UnsubmittedStage, wanted: &Wanted) -> Value {
     let mut data = named(stage.id, 0, unsubmitted_status(stage));
-    let job = opened.run.jobs.iter().find(|job| job.stage_ids.contains(&stage.id));
     let zeros = [
         "numActiveTasks",
         "numCompleteTasks",
@@ -279,10 +278,8 @@ fn unsubmitted_data(opened: &Opened, stage: &UnsubmittedStage, wanted: &Wanted) 
     data.insert("numTasks".to_owned(), stage.num_tasks.into());
     data.insert("name".to_owned(), stage.name.clone().into());
     data.insert("details".to_owned(), "".into());
-    data.insert(
-        "schedulingPool".to_owned(),
-        job.and_then(|job| job.pool.as_deref()).unwrap_or("default").into(),
-    );
+    // A stage comes into its pool when it is submitted.
+    data.insert("schedulingPool".to_owned(), "default".into());
     data.insert("rddIds".to_owned(), json!(stage.first_rdd_id.into_iter().collect::<Vec<_>>()));
     data.insert("killedTasksSummary".to_owned(), json!({}));
     data.insert("accumulatorUpdates".to_owned(), json!([]));
