@@ -104,9 +104,26 @@ describe("with the keyboard alone", () => {
     await press("ArrowRight", "ArrowRight");
     expect(await page.locator("[role=grid]").getAttribute("aria-activedescendant")).toBe("t0-2");
     const first = await page.locator("#t0-0").textContent();
+    await press("Enter");
+    expect(await page.locator("section[aria-label^='Task '] b").textContent()).toBe(`Task ${first?.trim()}`);
+    await press("Enter");
+    expect(await page.locator("section[aria-label^='Task ']").count()).toBe(0);
     await page.locator("[role=columnheader] button", { hasText: "task" }).first().click();
     await page.waitForFunction((was) => document.querySelector("#t0-0")?.textContent !== was || location.hash.includes("tasksort"), first);
     expect(hash()).toContain("tasksort=");
+  });
+
+  it("follows the link of a row, as a click anywhere in it does", async () => {
+    await visit(page, `#/run/${run}/jobs`);
+    const link = page.locator("tbody tr").nth(1).locator("a").first();
+    const to = await link.getAttribute("href");
+    await link.focus();
+    await press("Enter");
+    await page.waitForFunction((to) => location.hash === to, to);
+    await page.waitForSelector("h1.view");
+    await visit(page, `#/run/${run}/jobs`);
+    await page.locator("tbody tr").nth(1).locator("td").nth(1).click();
+    await page.waitForFunction((to) => location.hash === to, to);
   });
 
   it("opens the reference beside a view and closes it", async () => {

@@ -35,6 +35,9 @@ export async function views(run: string): Promise<View[]> {
     { name: "console", hash: `#/run/${run}/console` },
     { name: "reference beside", hash: `#/run/${run}/jobs?ref=SKEW` },
   ];
+  const { jobs } = await ask<{ jobs: { id: number; stage_ids: number[] }[] }>(`/runs/${run}/jobs`);
+  const job = [...jobs].sort((a, b) => b.stage_ids.length - a.stage_ids.length)[0];
+  if (job) all.push({ name: "job", hash: `#/run/${run}/jobs/${job.id}` });
   if (stage) all.push({ name: "stage", hash: `#/run/${run}/stages/${stage.id}.${stage.attempt}` });
   if (sql) all.push({ name: "SQL execution", hash: `#/run/${run}/sql/${sql.id}` });
   return all;

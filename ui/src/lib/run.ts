@@ -11,5 +11,6 @@ export const toStage = (run: string, stage: number, attempt: number | null | und
 /** The flame graph of exactly the tasks of a stage attempt, at any time. */
 export const toFlameOf = (run: string, stage: number, attempt: number | null | undefined): string =>
   address(["run", run, "flame"], { ref: kept().ref, stage: `${stage}.${attempt ?? 0}` });
+export const toJob = (run: string, job: number): string => address(["run", run, "jobs", job], kept());
 export const toSql = (run: string, execution: number, query: Query = {}): string =>
   address(["run", run, "sql", execution], { ...kept(), ...query });
