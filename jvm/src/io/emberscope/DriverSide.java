@@ -31,7 +31,7 @@ final class DriverSide implements DriverPlugin {
             told.put(ExecutorSide.IS_LOCAL, String.valueOf(spark.isLocal()));
             if (conf.getBoolean(STREAM + "enabled", false)) {
                 stream = stream(conf, spark.version());
-                spark.listenerBus().addToQueue(new StreamListener(stream, conf), QUEUE);
+                spark.listenerBus().addToQueue(new PacedListener(stream, conf), QUEUE);
                 stream.start();
             }
         } catch (Throwable failure) {

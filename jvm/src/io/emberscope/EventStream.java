@@ -13,6 +13,7 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.scheduler.SparkListenerApplicationStart;
 import org.apache.spark.scheduler.SparkListenerEnvironmentUpdate;
 import org.apache.spark.scheduler.SparkListenerEvent;
+import org.apache.spark.scheduler.SparkListenerLogStart;
 import org.apache.spark.scheduler.SparkListenerResourceProfileAdded;
 
 /**
@@ -54,7 +55,7 @@ final class EventStream {
         this.closeBudgetMs = closeBudgetMs;
         byte[] start = EventJson.logStart(version);
         keep(start);
-        ring.offer("SparkListenerLogStart", start);
+        ring.offer(SparkListenerLogStart.class, start);
     }
 
     /** What is done on the writing thread when all is written. */
@@ -76,7 +77,7 @@ final class EventStream {
                 keep(line);
             }
             lastEvent = System.nanoTime();
-            ring.offer(event.getClass().getSimpleName(), line);
+            ring.offer(event.getClass(), line);
         } catch (Throwable failure) {
             if (!isTold) {
                 isTold = true;
@@ -85,11 +86,16 @@ final class EventStream {
         }
     }
 
+    /** When the last event was taken, by {@link System#nanoTime}. */
+    long lastEventNs() {
+        return lastEvent;
+    }
+
     /** Says what an application's first events would have said. */
     void addBeginning(SparkConf conf) {
         for (byte[] line : json.beginning(conf)) {
             keep(line);
-            ring.offer("SparkListenerApplicationStart", line);
+            ring.offer(SparkListenerApplicationStart.class, line);
         }
     }
 
