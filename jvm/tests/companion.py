@@ -353,7 +353,7 @@ def main():
             start = time.time()
             try:
                 told = "ok      " + getattr(tests, name)(version)
-            except AssertionError as error:
+            except (AssertionError, subprocess.SubprocessError, OSError, ValueError) as error:
                 failed += 1
                 told = f"FAILED  {error}"
             print(f"{version}  {name:14} {time.time() - start:5.1f} s  {told}", flush=True)

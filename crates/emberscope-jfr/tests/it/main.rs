@@ -9,4 +9,5 @@ mod fixtures;
 mod laws;
 mod made;
 mod oddities;
+mod oracle;
 mod truth;
