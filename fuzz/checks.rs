@@ -32,6 +32,7 @@ pub(crate) const TARGETS: &[(&str, Check)] = &[
     ("gzip", gzip),
     ("layout", layout),
     ("lz4block", lz4block),
+    ("lz4frame", lz4frame),
     ("lzf", lzf),
     ("plan", plan),
     ("scan", scan_blocks),
@@ -79,6 +80,10 @@ pub(crate) fn gzip(data: &[u8]) {
 
 pub(crate) fn lz4block(data: &[u8]) {
     codec(data, Codec::Lz4Block);
+}
+
+pub(crate) fn lz4frame(data: &[u8]) {
+    codec(data, Codec::Lz4Frame);
 }
 
 pub(crate) fn lzf(data: &[u8]) {

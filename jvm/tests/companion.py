@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -214,6 +215,84 @@ class Tests:
         application.forget()
         return "; ".join(missing)[:60]
 
+    def socket(self, version):
+        """Events go to whoever listens, here to what `nc -l PORT | emberscope follow -` is."""
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            conf = {**STREAM, "spark.emberscope.stream.to": f"socket:127.0.0.1:{server.getsockname()[1]}"}
+            application = self.start(version, conf)
+            server.settimeout(120)
+            connection, _ = server.accept()
+        # The first lines wait in the connection while the follower starts.
+        with connection:
+            connection.setblocking(True)
+            command = [self.binary, "follow", "-", "--no-findings", "--quiet", "--tasks", "--out", application.dir / "reports"]
+            follower = subprocess.Popen(command, stdin=connection.fileno())
+        self.ran(application)
+        assert follower.wait(timeout=60) == 0
+        tables = self.same_as_offline(application)
+        assert not application.said() and not (application.dir / "fallback.jsonl").exists(), application.said()
+        application.forget()
+        return f"{tables} tables of the connection as offline"
+
+    def closed_socket(self, version):
+        """Nobody listens: the file takes over."""
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            port = server.getsockname()[1]
+        application = self.start(version, {**STREAM, "spark.emberscope.stream.to": f"socket:127.0.0.1:{port}"})
+        self.ran(application)
+        events = json.loads(self.emberscope("summary", application.dir / "fallback.jsonl", "--json", "-q"))
+        logged = json.loads(self.emberscope("summary", application.event_log(), "--json", "-q"))
+        assert events["totals"]["tasks"] == logged["totals"]["tasks"], (events["totals"], logged["totals"])
+        application.forget()
+        return "the file that took over has all tasks"
+
+    def full_file(self, version):
+        """A file of limited size takes no more than that, and the application goes on."""
+        conf = {**STREAM, "spark.emberscope.stream.to": "file", "spark.emberscope.stream.fileSizeLimit": "150k"}
+        application = self.start(version, conf)
+        self.ran(application)
+        size = (application.dir / "fallback.jsonl").stat().st_size
+        warnings = [line for line in application.said() if " WARN " in line]
+        assert 50_000 < size <= 150 * 1024 and len(warnings) == 1, (size, warnings)
+        assert self.emberscope("summary", application.dir / "fallback.jsonl", "-q")
+        application.forget()
+        return f"{size} bytes, one warning"
+
+    def outgrown(self, version):
+        """A run that outgrows the follower's memory is reported as far as it is known, and the file takes over."""
+        # A little more than it takes before it has read anything.
+        with subprocess.Popen([self.binary, "follow", "-", "--quiet"], stdin=subprocess.PIPE) as idle:
+            idle.stdin.write(b'{"Event":"SparkListenerLogStart"}\n')
+            idle.stdin.flush()
+            time.sleep(2)
+            status = Path(f"/proc/{idle.pid}/status").read_text()
+            idle.kill()
+        kib = int(status.split("VmRSS:")[1].split()[0])
+        application = self.start(version, {**STREAM, "spark.emberscope.follow.memory": f"{kib + 300}KiB"})
+        self.ran(application)
+        [run] = rows(application.dir / "reports", "application")
+        assert run["status"] == "incomplete" and len(reports(application.dir / "reports")) >= 12, run
+        warnings = [line for line in application.said() if " WARN " in line]
+        assert len(warnings) == 1 and (application.dir / "fallback.jsonl").exists(), warnings
+        application.forget()
+        return "tables of the beginning, one warning"
+
+    def parts(self, version):
+        """A recording that is too large to be copied once more stays in parts, and none of it on the local disk."""
+        conf = {**PLUGIN, **THREADS, "spark.profiler.driver.enabled": "true", "spark.profiler.dfsDir": "file://DIR/profiles",
+                "spark.profiler.localDir": "DIR/local", "spark.emberscope.profiler.kind": "jdk",
+                "spark.profiler.dfsWriteInterval": "2", "spark.emberscope.profiler.wholeSizeLimit": "100k"}
+        application = self.start(version, conf, "busy", "3")
+        self.ran(application)
+        [directory] = (application.dir / "profiles").iterdir()
+        names = {path.name for path in directory.glob("*.jfr")}
+        assert names == {f"profile-driver.{n}.jfr" for n in range(len(names))} and len(names) >= 3, sorted(names)
+        assert not list((application.dir / "local").glob("*.jfr")), list((application.dir / "local").iterdir())
+        told = json.loads(self.emberscope("flame", directory, "--log", application.event_log(), "--event", "cpu", "--format", "json"))
+        assert told["sum"] > 0, told
+        application.forget()
+        return f"{len(names)} parts, {told['sum']} CPU samples, nothing left behind"
+
     def cluster(self, version):
         """Two executors, of which one is killed while it works: both are profiled, and the reports are whole."""
         cluster = Cluster(version)
@@ -250,7 +329,8 @@ class Tests:
 
 
 SHORT = ["everything", "unwritable", "killed_driver"]
-LOCAL = SHORT + ["no_binary", "perfgazer", "log_sink", "user_sink", "by_code", "remote", "overflow"]
+LOCAL = SHORT + ["no_binary", "perfgazer", "log_sink", "user_sink", "by_code", "remote", "overflow", "socket",
+                 "closed_socket", "full_file", "outgrown", "parts"]
 
 
 def main():
@@ -273,7 +353,7 @@ def main():
             start = time.time()
             try:
                 told = "ok      " + getattr(tests, name)(version)
-            except AssertionError as error:
+            except (AssertionError, subprocess.SubprocessError, OSError, ValueError) as error:
                 failed += 1
                 told = f"FAILED  {error}"
             print(f"{version}  {name:14} {time.time() - start:5.1f} s  {told}", flush=True)

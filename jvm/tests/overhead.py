@@ -5,6 +5,7 @@ import re
 import shutil
 import statistics
 import subprocess
+import tempfile
 from pathlib import Path
 
 from spark import children, command_line
@@ -49,7 +50,7 @@ def threads(jvm):
 def run(tests, version, with_companion):
     """CPU seconds of the application, of the companion's threads, and of its child."""
     conf = dict(STREAM) if with_companion else {}
-    work = Path("/tmp") / f"overhead-{os.getpid()}"
+    work = Path(tempfile.gettempdir()) / f"overhead-{os.getpid()}"
     work.mkdir(exist_ok=True)
     wrapper, times = work / "emberscope", work / "times"
     wrapper.write_text(WRAPPER.format(binary=tests.binary, times=times))

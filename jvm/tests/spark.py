@@ -64,10 +64,10 @@ class Application:
     def log(self):
         return (self.dir / "err.txt").read_text()
 
-    def wait(self, seconds=180):
+    def wait(self, seconds=600):
         return self.process.wait(timeout=seconds)
 
-    def until(self, what, is_so, seconds=120):
+    def until(self, what, is_so, seconds=300):
         start = time.time()
         while not is_so():
             assert self.process.poll() is None, f"ended before {what}: {self.log()[-2000:]}"

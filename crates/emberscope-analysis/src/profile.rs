@@ -17,8 +17,12 @@ pub struct StageProfile {
     pub event: &'static str,
     /// Samples of the stage's tasks.
     pub samples: i64,
-    /// The frames in which most samples end.
+    /// Those of them in which a task waited: it slept, or was in a method that waits for a lock or a socket.
+    pub waiting_samples: i64,
+    /// Where tasks ran most: methods of the application, of Spark or of other libraries.
     pub frames: Vec<HotFrame>,
+    /// Where tasks waited most: methods of the same kinds.
+    pub waits: Vec<HotFrame>,
     /// Executors that ran tasks of it and of which there is no recording.
     pub executors_not_recorded: usize,
     /// Why names of frames may not be exact; null where nothing speaks for that.
@@ -30,9 +34,9 @@ pub struct StageProfile {
 pub struct HotFrame {
     /// Class and method.
     pub frame: String,
-    /// Samples that end in it.
+    /// Samples that end in it, or in what it called of the JDK, of Scala's library and of native code.
     pub own_share: f64,
-    /// Samples that have it on their stack.
+    /// Samples that have it on their stack. Of both, only those of a task that ran, or that waited.
     pub total_share: f64,
 }
 

@@ -89,11 +89,13 @@ impl Card<'_> {
         let heading = phrases::profile_heading(profile);
         let _ =
             write!(out, "<details{open}><summary>{}</summary><table class=\"rows\">", escape::text(&heading));
-        for frame in &profile.frames {
+        let running = profile.frames.iter().map(|frame| (phrases::frame_shares(frame), frame));
+        let waiting = profile.waits.iter().map(|frame| (phrases::wait_share(frame), frame));
+        for (shares, frame) in running.chain(waiting) {
             let _ = write!(
                 out,
                 "<tr><th scope=\"row\">{}</th><td>{}</td></tr>",
-                escape::text(&phrases::frame_shares(frame)),
+                escape::text(&shares),
                 escape::short(&frame.frame, 300)
             );
         }

@@ -24,6 +24,8 @@ pub(crate) struct Chunk {
     pub(crate) header: Header,
     pub(crate) types: Types,
     pub(crate) pools: Pools,
+    /// Checkpoints that were read.
+    pub(crate) checkpoints: u64,
     layouts: Layouts,
     start: u64,
     /// Offset behind the last event whose pools are there.
@@ -173,6 +175,7 @@ impl Chunk {
             layouts: Layouts::compile(&types),
             types,
             pools: Pools::default(),
+            checkpoints: 0,
             start: place.start,
             events_end: place.start,
         })
@@ -190,6 +193,7 @@ impl Chunk {
         let (types, layouts, pools) = (&self.types, &self.layouts, &mut self.pools);
         let (delta, read) =
             read_record(at, &place, window, CHECKPOINT, |cursor| pools.add(cursor, types, layouts))?;
+        self.checkpoints += 1;
         if let Err(Malformed(reason)) = read {
             notes.add(NoteKind::DamagedRecord, || format!("the checkpoint at offset {at}: {reason}"));
         }

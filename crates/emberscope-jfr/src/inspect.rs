@@ -19,6 +19,10 @@ use std::io;
 pub struct Inventory {
     /// Number of events by type.
     pub counts: BTreeMap<String, u64>,
+    /// Chunks that could be read, each once whatever the number of files that hold it.
+    pub chunks: u64,
+    /// Checkpoints in them: the recorder's flushes of its pools.
+    pub checkpoints: u64,
     /// Of which flame graphs can be made, with how many events.
     pub flame_events: Vec<(FlameEvent, u64)>,
     /// Tasks that the recordings tell of, by events or spans.
@@ -74,6 +78,8 @@ pub fn inspect(recordings: &[Recording], selection: &Selection) -> Result<Invent
         let mut inspector = Inspector { executor: &plan.recording.executor, inventory: &mut inventory };
         let mut notes = plan.notes.clone();
         let walked = for_each_chunk(&plan, &mut notes, |chunk, window, notes| {
+            inspector.inventory.chunks += 1;
+            inspector.inventory.checkpoints += chunk.checkpoints;
             let mut counts = Counts::new();
             let states = chunk.pools.states().filter(|state| !state.is_empty());
             inspector.inventory.states.extend(states.map(str::to_owned));

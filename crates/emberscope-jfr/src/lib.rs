@@ -26,6 +26,7 @@ mod metadata;
 pub mod names;
 pub mod notes;
 pub mod open;
+pub mod program;
 pub mod select;
 pub mod tasks;
 pub mod tree;

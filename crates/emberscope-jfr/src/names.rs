@@ -13,6 +13,42 @@ const NUMBERED: &[&str] = &[
 /// What Spark calls the class it makes of a stage of generated code, before the stage's number.
 const WHOLE_STAGE: &str = "GeneratedIteratorForCodegenStage";
 
+/// Packages of the JDK and of Scala's library: what a program is written with.
+const LANGUAGE: &[&str] = &["java.", "javax.", "jdk.", "sun.", "com.sun.", "scala."];
+/// Methods in which a thread is only while it waits for something.
+const WAITS: &[&str] = &[
+    "jdk.internal.misc.Unsafe.park",
+    "sun.misc.Unsafe.park",
+    "java.lang.Object.wait",
+    "java.lang.Object.wait0",
+    "java.lang.Thread.sleep",
+    "java.lang.Thread.sleep0",
+    "java.lang.Thread.sleepNanos0",
+    "java.lang.ProcessHandleImpl.waitForProcessExit0",
+    "java.lang.UNIXProcess.waitForProcessExit",
+    "java.net.PlainSocketImpl.socketAccept",
+    "java.net.SocketInputStream.socketRead0",
+    "sun.nio.ch.EPoll.wait",
+    "sun.nio.ch.EPollArrayWrapper.epollWait",
+    "sun.nio.ch.KQueue.poll",
+    "sun.nio.ch.KQueueArrayWrapper.kevent0",
+    "sun.nio.ch.Net.accept",
+    "sun.nio.ch.Net.poll",
+    "sun.nio.ch.PollArrayWrapper.poll0",
+    "sun.nio.ch.SocketDispatcher.read0",
+    "sun.nio.ch.UnixDomainSockets.accept0",
+];
+
+/// Whether a method is one of the JDK or of Scala's library.
+pub(crate) fn is_language(frame: &str) -> bool {
+    LANGUAGE.iter().any(|package| frame.starts_with(package))
+}
+
+/// Whether threads are in a method only while they wait.
+pub(crate) fn is_wait(frame: &str) -> bool {
+    WAITS.contains(&frame)
+}
+
 /// A class as people write it, from its internal form: `java/util/Map$Entry`, `[Ljava/lang/String;`,
 /// `a/B$$Lambda$14+0x0000000800c0`.
 pub(crate) fn class_name(internal: &str) -> Cow<'_, str> {

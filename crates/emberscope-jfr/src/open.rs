@@ -70,9 +70,11 @@ impl OpenError {
             OpenError::Io { .. } => "name a file that can be read",
             OpenError::Foreign { .. } => {
                 "recordings start with FLR; they are what the JDK's recorder (`-XX:StartFlightRecording`) and \
-                 async-profiler (`jfr,file=x.jfr`) write, as they are or packed with gzip, zstd or zip"
+                 async-profiler (`jfr,file=x.jfr`) write, as they are or packed with gzip, zstd, lz4 or zip"
             }
-            OpenError::Nothing { .. } => "the names of recordings end in .jfr, .jfr.gz, .jfr.zst or .zip",
+            OpenError::Nothing { .. } => {
+                "the names of recordings end in .jfr, .jfr.gz, .jfr.zst, .jfr.lz4 or .zip"
+            }
         }
     }
 }
@@ -94,9 +96,16 @@ pub fn open(name: &str) -> Result<Vec<Recording>, OpenError> {
     open_input(Arc::new(LocalFile::open(name).map_err(at)?), name)
 }
 
+/// What the names of packed recordings have behind `.jfr`.
+const PACKED: [&str; 3] = [".gz", ".zst", ".lz4"];
+
 /// Whether a file is named like a recording, or an archive of them.
 pub fn is_recording_name(name: &str) -> bool {
-    [".jfr", ".jfr.gz", ".jfr.zst", ".zip"].iter().any(|end| name.ends_with(end))
+    name.ends_with(".zip") || without_packing(name).ends_with(".jfr")
+}
+
+fn without_packing(name: &str) -> &str {
+    PACKED.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name)
 }
 
 fn open_directory(name: &str) -> Result<Vec<Recording>, OpenError> {
@@ -131,7 +140,7 @@ pub fn open_input(input: Arc<dyn Input>, name: &str) -> Result<Vec<Recording>, O
     if is_zip(&head) {
         return open_archive(input, name);
     }
-    if matches!(sniff(&head), Codec::Gzip | Codec::Zstd) {
+    if matches!(sniff(&head), Codec::Gzip | Codec::Zstd | Codec::Lz4Frame) {
         return Ok(vec![unpacked(input, name)?]);
     }
     if !head.starts_with(b"FLR\0") {
@@ -151,8 +160,7 @@ fn open_archive(input: Arc<dyn Input>, name: &str) -> Result<Vec<Recording>, Ope
     let archive = Archive::open(input).map_err(at)?;
     let mut recordings = Vec::new();
     for entry in archive.entries() {
-        let is_named = [".jfr", ".jfr.gz", ".jfr.zst"].iter().any(|end| entry.name.ends_with(end));
-        if !is_named {
+        if !without_packing(&entry.name).ends_with(".jfr") {
             continue;
         }
         let inner = format!("{name}!/{}", entry.name);
@@ -203,7 +211,7 @@ fn unpacked(input: Arc<dyn Input>, name: &str) -> Result<Recording, OpenError> {
 /// rotated parts `<name>.<n>.jfr`; else what follows `exec` or `executor`, else the name itself.
 pub fn executor(path: &str) -> String {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
-    let name = [".gz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+    let name = without_packing(name);
     let name = name.strip_suffix(".jfr").unwrap_or(name);
     if let Some(id) = name.strip_prefix("profile-exec-") {
         return match id.rsplit_once('.') {
@@ -242,6 +250,7 @@ mod tests {
             ("ap-exec-0.jfr", "0"),
             ("jdk-exec1-003.jfr", "1"),
             ("executor_7.jfr.zst", "7"),
+            ("profile-exec-5.0.jfr.lz4", "5"),
             ("jdk-driver-000.jfr", "driver"),
             ("a.zip!/x/profile-exec-4.jfr", "4"),
             ("recording.jfr", "recording"),

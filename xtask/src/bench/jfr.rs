@@ -1,12 +1,14 @@
-//! All folded stacks of a recording by Emberscope, and what the JDK's own reader takes for the same file.
+//! All folded stacks of a recording by Emberscope, by another reader in Rust, and what the JDK's own takes for the
+//! same file.
 
 use super::ours::Program;
 use super::report::{median, verdict};
 use super::usage::{self, Usage};
+use crate::run;
 use anyhow::{Context, Result, bail};
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -29,11 +31,15 @@ pub(super) fn run(recording: &Path, runs: usize) -> Result<()> {
     };
     println!("== recording of {:.1} MB", bytes.len() as f64 / 1e6);
     let program = Program::build()?;
-    let (mut ours, mut printed, mut summed) = (Vec::new(), Vec::new(), Vec::new());
+    let other = other_reader()?;
+    let (mut ours, mut theirs, mut printed, mut summed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for n in 1..=runs {
         let mut flame = Command::new(program.path());
         flame.args(["flame", "--format", "folded", "--event", "wall", "--quiet"]).arg(recording);
         ours.push(super::told("folded stacks", n, measure(flame)?));
+        let mut folded = Command::new(&other);
+        folded.arg(recording);
+        theirs.push(super::told("jfrs", n, measure(folded)?));
         let mut print = Command::new("jfr");
         print.args(["print", "--json", "--stack-depth", "2048", "--events"]);
         print.arg("profiler.WallClockSample").arg(recording);
@@ -43,14 +49,28 @@ pub(super) fn run(recording: &Path, runs: usize) -> Result<()> {
         summed.push(super::told("jfr summary", n, measure(summary)?));
     }
     let cpu = |of: &[Usage]| median(of, |run| run.cpu_s);
-    let (print, summary) = (cpu(&printed) / cpu(&ours), cpu(&summed) / cpu(&ours));
+    let times = |of: &[Usage]| cpu(of) / cpu(&ours);
+    let print = times(&printed);
     let text = format!(
         "all stacks in {:.3} s of CPU: {print:.1} times less than `jfr print` of the same events, \
-         {summary:.1} times less than `jfr summary`; goal {GOAL:.0} times less than `jfr print`",
-        cpu(&ours)
+         {:.1} times less than `jfr summary`, {:.1} times less than `jfrs`; goal {GOAL:.0} times less than `jfr print`",
+        cpu(&ours),
+        times(&summed),
+        times(&theirs)
     );
     println!("{}", verdict("jfr", print >= GOAL, &text));
     large(&program, &bytes)
+}
+
+/// The program that folds a recording with the crate `jfrs`.
+fn other_reader() -> Result<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = Command::new(cargo);
+    build.current_dir(run::root());
+    run::run(build.args(["build", "--release", "-p", "emberscope-jfr", "--example", "other_reader"]))?;
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| run::root().join("target"), PathBuf::from);
+    Ok(target.join("release/examples/other_reader"))
 }
 
 /// The same chunks again and again, each later than the one before, must not take more memory than a few.

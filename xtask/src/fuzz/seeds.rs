@@ -28,6 +28,7 @@ fn seeds(target: &str) -> Result<Vec<Vec<u8>>> {
     };
     Ok(match target {
         "lz4block" => vec![stream("lz4")?],
+        "lz4frame" => vec![stream("lz4frame")?],
         "lzf" => vec![stream("lzf")?],
         "snappy" => vec![stream("snappy")?],
         "gzip" => {

@@ -33,6 +33,14 @@ struct Sum {
     is_overflown: bool,
 }
 
+/// A block of native memory.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    time_ns: i64,
+    stack: u32,
+    bytes: i64,
+}
+
 /// A sample that is kept with its time.
 #[derive(Clone, Copy, Debug)]
 struct KeptSample {
@@ -61,8 +69,11 @@ pub(super) struct ChunkFolder<'f, 'r> {
     heat: Option<[Strip; WAYS]>,
     threads: FxHashMap<u64, ThreadView>,
     states: FxHashMap<u64, bool>,
-    /// Blocks of native memory that this chunk's stacks took.
-    blocks: FxHashMap<u64, (u32, i64)>,
+    /// Blocks of native memory that this chunk's stacks took, by address.
+    blocks: FxHashMap<u64, Block>,
+    /// When blocks were given back last, by address. Threads write their events for themselves, so that one may stand
+    /// before that of the block's taking.
+    given_back: FxHashMap<u64, i64>,
     without_stack: u64,
 }
 
@@ -80,8 +91,7 @@ impl Visitor for ChunkFolder<'_, '_> {
         self.has[way] = true;
         if kind == EventKind::Free {
             let address = row.number(Slot::Address) as u64;
-            self.blocks.remove(&address);
-            self.file.blocks.remove(&address);
+            self.give_back(address, chunk.header.time_ns(row.number(Slot::StartTime)));
             return;
         }
         let thread = self.thread(row.number(Slot::EventThread) as u64);
@@ -114,6 +124,7 @@ impl<'f, 'r> ChunkFolder<'f, 'r> {
             threads: FxHashMap::default(),
             states: FxHashMap::default(),
             blocks: FxHashMap::default(),
+            given_back: FxHashMap::default(),
             without_stack: 0,
         }
     }
@@ -183,7 +194,7 @@ impl<'f, 'r> ChunkFolder<'f, 'r> {
     fn count(&mut self, way: usize, row: &Row<'_>, time_ns: i64, weight: i64, thread: u32) {
         let stack = self.stack(row);
         if self.file.request.event == FlameEvent::Malloc {
-            self.blocks.insert(row.number(Slot::Address) as u64, (stack, weight));
+            self.take(row.number(Slot::Address) as u64, Block { time_ns, stack, bytes: weight });
         } else {
             let sum = &mut self.sums[way][stack as usize];
             match sum.weight.checked_add(weight) {
@@ -200,6 +211,24 @@ impl<'f, 'r> ChunkFolder<'f, 'r> {
         if self.file.folded.samples.is_some() {
             self.samples.push(KeptSample { time_ns, thread, stack, weight, way });
         }
+    }
+
+    fn take(&mut self, address: u64, block: Block) {
+        let is_later = |time_ns: i64| time_ns > block.time_ns;
+        let was_given_back = self.given_back.get(&address).is_some_and(|time_ns| is_later(*time_ns));
+        let was_taken_again = self.blocks.get(&address).is_some_and(|other| is_later(other.time_ns));
+        if !was_given_back && !was_taken_again {
+            self.blocks.insert(address, block);
+        }
+    }
+
+    fn give_back(&mut self, address: u64, time_ns: i64) {
+        if self.blocks.get(&address).is_some_and(|block| block.time_ns <= time_ns) {
+            self.blocks.remove(&address);
+        }
+        self.file.blocks.remove(&address);
+        let last = self.given_back.entry(address).or_insert(time_ns);
+        *last = time_ns.max(*last);
     }
 
     /// The number of an event's stack in this chunk.
@@ -221,7 +250,7 @@ impl<'f, 'r> ChunkFolder<'f, 'r> {
         let Some(way) = self.has.iter().position(|has| *has) else { return };
         let sums = std::mem::take(&mut self.sums[way]);
         let mut used: Vec<bool> = sums.iter().map(|sum| sum.weight > 0).collect();
-        self.blocks.values().for_each(|(stack, _)| used[*stack as usize] = true);
+        self.blocks.values().for_each(|block| used[block.stack as usize] = true);
         let places = self.places(&used);
         let folded = &mut self.file.folded;
         let is_live = self.file.request.event == FlameEvent::Live;
@@ -239,8 +268,8 @@ impl<'f, 'r> ChunkFolder<'f, 'r> {
                 folded.notes.add(NoteKind::Overflow, || "a sum is too large for a number".to_owned());
             }
         }
-        for (address, (stack, weight)) in self.blocks {
-            self.file.blocks.insert(address, (places[stack as usize], weight));
+        for (address, block) in self.blocks {
+            self.file.blocks.insert(address, (places[block.stack as usize], block.bytes));
         }
         if let Some(samples) = &mut folded.samples {
             for sample in self.samples.iter().filter(|sample| sample.way == way) {

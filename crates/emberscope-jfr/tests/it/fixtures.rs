@@ -13,11 +13,11 @@ use std::path::Path;
 
 const NAMES: [&str; 2] = ["jdk17", "jdk25"];
 
-fn data(name: &str) -> Vec<u8> {
+pub(crate) fn data(name: &str) -> Vec<u8> {
     std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)).unwrap()
 }
 
-fn counts(name: &str) -> BTreeMap<String, u64> {
+pub(crate) fn counts(name: &str) -> BTreeMap<String, u64> {
     let text = String::from_utf8(data(&format!("{name}.counts"))).unwrap();
     let pair = |line: &str| {
         let (name, count) = line.split_once(' ').unwrap();
@@ -31,12 +31,12 @@ fn is_structure(name: &str) -> bool {
     name.eq_ignore_ascii_case("jdk.checkpoint") || name == "jdk.Metadata"
 }
 
-fn folded(name: &str, event: FlameEvent, selection: Selection) -> Profile {
+pub(crate) fn folded(name: &str, event: FlameEvent, selection: Selection) -> Profile {
     let request = Request { selection, ..Request::all(event) };
     fold(&opened(name, &data(&format!("{name}.jfr"))), &request, &TaskTable::default()).unwrap()
 }
 
-fn with(profile: &Profile, method: &str) -> i64 {
+pub(crate) fn with(profile: &Profile, method: &str) -> i64 {
     let view = View::of(profile, ViewLimits::NONE);
     hot_frames(&view).iter().filter(|hot| view.frames.name(hot.frame) == method).map(|hot| hot.total).sum()
 }
@@ -137,6 +137,34 @@ fn a_cut_recording_never_tells_more() {
             events = told;
         }
         assert_eq!(events, sum(&whole));
+    }
+}
+
+/// The CPU's samples, stack by stack, as the JDK prints them (`tests/data/print.py`).
+#[test]
+fn stacks_are_those_that_the_jdk_prints() {
+    for (name, event) in [("jdk17", "execution"), ("jdk25", "cpu-time")] {
+        let printed = String::from_utf8(data(&format!("{name}.{event}.folded"))).unwrap();
+        let mut theirs: BTreeMap<String, i64> = BTreeMap::new();
+        for line in printed.lines() {
+            let (stack, number) = line.rsplit_once(' ').unwrap();
+            // The JDK writes the addresses of hidden classes, which differ from run to run.
+            let frames = stack.split(';').map(|frame| match frame.find("$$Lambda") {
+                Some(at) => {
+                    format!("{}$$Lambda.{}", &frame[..at], frame.rsplit('.').next().unwrap_or_default())
+                }
+                None => frame.to_owned(),
+            });
+            *theirs.entry(frames.collect::<Vec<_>>().join(";")).or_default() +=
+                number.parse::<i64>().unwrap();
+        }
+        let ours = lines(&folded(name, FlameEvent::Cpu, Selection::default()), ViewLimits::NONE);
+        let ours: BTreeMap<String, i64> = ours
+            .iter()
+            .map(|line| line.rsplit_once(' ').unwrap())
+            .map(|(stack, number)| (stack.to_owned(), number.parse().unwrap()))
+            .collect();
+        assert_eq!(ours, theirs, "{name}");
     }
 }
 

@@ -125,6 +125,7 @@ fn packed_recordings_tell_the_same() {
         gzip.finish().unwrap(),
         zstd::encode_all(plain.as_slice(), 1).unwrap(),
         zip.finish().unwrap().into_inner(),
+        lz4_frame(&plain),
     ];
     for bytes in &packed {
         assert_eq!(lines(&wall(bytes), ViewLimits::NONE), lines(&wall(&plain), ViewLimits::NONE));
@@ -134,6 +135,14 @@ fn packed_recordings_tell_the_same() {
     }
     assert_eq!(opened("x.zip", &packed[2])[0].executor, "3");
     assert!(open_input(Arc::new(Memory::new("x", &b"no recording"[..])), "x").is_err());
+}
+
+/// A frame of one block that is stored as it is; blocks that are packed are tested where they are unpacked.
+fn lz4_frame(plain: &[u8]) -> Vec<u8> {
+    // Blocks of up to 64 KiB that do not refer to others; the last byte is the checksum of the two before it.
+    let head = b"\x04\x22\x4d\x18\x60\x40\x82";
+    let stored = (plain.len() as u32 | 1 << 31).to_le_bytes();
+    [&head[..], &stored, plain, &[0; 4]].concat()
 }
 
 #[test]

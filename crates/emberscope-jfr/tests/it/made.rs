@@ -21,8 +21,14 @@ const THREAD: u64 = 25;
 const STATE: u64 = 26;
 const SAMPLE: u64 = 40;
 const BOOLEAN: u64 = 14;
+const FRAME_TYPE: u64 = 27;
+/// No type has it.
+const UNKNOWN: u64 = 99;
 /// Nanoseconds since 1970 at tick 0 of each chunk.
 pub(crate) const START_NS: i64 = 1_700_000_000_000_000_000;
+
+/// Kinds of frames: the numbers are not those of any recorder.
+const KINDS: [(&str, &str); 3] = [("", "JIT compiled"), ("kernel", "Kernel"), ("native", "Native")];
 
 type Fields = &'static [(&'static str, u64, bool, bool)];
 
@@ -34,7 +40,13 @@ const TYPES: &[(&str, u64, bool, Fields)] = &[
     ("jdk.types.Symbol", SYMBOL, false, &[("string", STRING, false, false)]),
     ("java.lang.Class", CLASS, false, &[("name", SYMBOL, true, false)]),
     ("jdk.types.Method", METHOD, false, &[("type", CLASS, true, false), ("name", SYMBOL, true, false)]),
-    ("jdk.types.StackFrame", FRAME, false, &[("method", METHOD, true, false)]),
+    ("jdk.types.FrameType", FRAME_TYPE, false, &[("description", STRING, false, false)]),
+    (
+        "jdk.types.StackFrame",
+        FRAME,
+        false,
+        &[("method", METHOD, true, false), ("type", FRAME_TYPE, true, false)],
+    ),
     (
         "jdk.types.StackTrace",
         STACK,
@@ -177,7 +189,25 @@ impl Made {
         self.record(SAMPLE, &payload);
     }
 
-    /// Adds pools with these stacks, methods leaf first, and threads 1 to 3.
+    /// Adds a record of a type that the metadata does not know.
+    pub(crate) fn unknown(&mut self) {
+        self.record(UNKNOWN, &[1, 2, 3]);
+    }
+
+    /// Adds a size of 0, behind which there are no records.
+    pub(crate) fn stop(&mut self) {
+        let mut size = Vec::new();
+        self.int(&mut size, 0);
+        self.body.extend(size);
+    }
+
+    /// Makes the next checkpoint call one before it that is none.
+    pub(crate) fn mislead(&mut self, at: usize) {
+        self.checkpoints.push(at);
+    }
+
+    /// Adds pools with these stacks, methods leaf first, and threads 1 to 3. Methods called `native` and `kernel` are
+    /// of these kinds, and a stack that ends in `...` was cut there.
     pub(crate) fn checkpoint(&mut self, stacks: &[(i64, &[&str])]) {
         let mut payload = Vec::new();
         let at = self.body.len();
@@ -191,17 +221,23 @@ impl Made {
         methods.dedup();
         // Keys of methods must not clash with those of other checkpoints.
         let key = |name: &str| name.bytes().fold(7i64, |hash, byte| hash * 31 % 1_000_003 + i64::from(byte));
-        self.int(&mut payload, 6);
+        self.int(&mut payload, 7);
         self.pool(
             &mut payload,
             STACK,
             stacks.iter().map(|(id, frames)| (*id, *frames)),
             |made, out, frames| {
-                out.push(0);
+                let is_cut = frames.last() == Some(&"...");
+                let frames = if is_cut { &frames[..frames.len() - 1] } else { frames };
+                out.push(u8::from(is_cut));
                 made.int(out, frames.len() as i64);
-                frames.iter().for_each(|frame| made.long(out, key(frame)));
+                for frame in frames {
+                    made.long(out, key(frame));
+                    made.long(out, KINDS.iter().position(|kind| kind.0 == *frame).unwrap_or(0) as i64);
+                }
             },
         );
+        self.pool(&mut payload, FRAME_TYPE, (0..).zip(KINDS), |made, out, kind| made.text(out, kind.1));
         self.pool(&mut payload, METHOD, methods.iter().map(|name| (key(name), *name)), |made, out, name| {
             made.long(out, 1);
             made.long(out, key(name));

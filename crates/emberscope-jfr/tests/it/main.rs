@@ -4,7 +4,10 @@
 #![expect(clippy::print_stderr, reason = "what could not be checked is said")]
 
 mod exports;
+mod figures;
 mod fixtures;
 mod laws;
 mod made;
+mod oddities;
+mod oracle;
 mod truth;

@@ -12,7 +12,7 @@ use emberscope_jfr::view::{View, ViewLimits};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-fn root() -> Option<PathBuf> {
+pub(crate) fn root() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/jfr");
     if root.is_dir() {
         return Some(root);
@@ -21,16 +21,16 @@ fn root() -> Option<PathBuf> {
     None
 }
 
-fn recordings(root: &Path, names: &[&str]) -> Vec<Recording> {
+pub(crate) fn recordings(root: &Path, names: &[&str]) -> Vec<Recording> {
     names.iter().flat_map(|name| open(root.join(name).to_str().unwrap()).unwrap()).collect()
 }
 
-fn all(root: &Path, names: &[&str], event: FlameEvent) -> Profile {
+pub(crate) fn all(root: &Path, names: &[&str], event: FlameEvent) -> Profile {
     fold(&recordings(root, names), &Request::all(event), &TaskTable::default()).unwrap()
 }
 
 /// Weight of stacks that hold a method.
-fn with(profile: &Profile, method: &str) -> i64 {
+pub(crate) fn with(profile: &Profile, method: &str) -> i64 {
     let view = View::of(profile, ViewLimits::NONE);
     let hot = emberscope_jfr::hot::hot_frames(&view);
     hot.iter().filter(|hot| view.frames.name(hot.frame) == method).map(|hot| hot.total).sum()
@@ -104,7 +104,7 @@ fn stacks_are_those_of_another_reader() {
 }
 
 /// What both readers write in the same way: a method without its class, a function without its library.
-fn last_name(frame: &str) -> &str {
+pub(crate) fn last_name(frame: &str) -> &str {
     let suffixes = ["_[j]", "_[i]", "_[0]", "_[1]"];
     if let Some(frame) = suffixes.iter().find_map(|suffix| frame.strip_suffix(suffix)) {
         return frame.rsplit('.').next().unwrap_or(frame);
@@ -185,7 +185,7 @@ fn samples_by_stage() {
 }
 
 /// Tasks of a log: their events tell stages, too, which the product takes from Spark's own events.
-fn table(log: &str) -> TaskTable {
+pub(crate) fn table(log: &str) -> TaskTable {
     let rows = log.lines().filter(|line| line.contains("javaThreadId")).map(|line| {
         let event: serde_json::Value = serde_json::from_str(line).unwrap();
         TaskInterval {

@@ -28,6 +28,8 @@ pub fn sniff(head: &[u8]) -> Codec {
         Codec::Zstd
     } else if starts(LZ4_BLOCK) {
         Codec::Lz4Block
+    } else if starts(super::lz4frame::MAGIC) {
+        Codec::Lz4Frame
     } else if starts(SNAPPY) {
         Codec::Snappy
     } else if starts(GZIP) {
@@ -65,11 +67,6 @@ pub fn foreign(head: &[u8]) -> Option<Foreign> {
         (b"\xca\xfe\xba\xbe", "a Java class or a Mach-O program", None),
         (b"FLR\0", "a Java flight recording (JFR)", Some("profiles are read by the flame and jfr commands")),
         (b"JAVA PROFILE", "a Java heap dump", None),
-        (
-            b"\x04\x22\x4d\x18",
-            "an LZ4 frame, not the LZ4 block stream Spark writes",
-            Some("unpack it with `lz4 -d`"),
-        ),
         (
             b"\xff\x06\0\0sNaPpY",
             "a framed snappy file, not the snappy-java stream Spark writes",
@@ -124,6 +121,7 @@ mod tests {
             (b"\x52\x2a\x4d\x18\x04\0\0\0", Codec::Zstd),
             (b"LZ4Block\x25", Codec::Lz4Block),
             (b"LZ4", Codec::Lz4Block),
+            (b"\x04\x22\x4d\x18d@", Codec::Lz4Frame),
             (b"LZ4 is a codec", Codec::Plain),
             (b"\x82SNAPPY\0\0\0\0\x01", Codec::Snappy),
             (b"ZV\x01\0\x10", Codec::Lzf),
@@ -142,7 +140,6 @@ mod tests {
         let cases: &[(&[u8], &str)] = &[
             (b"PAR1\x15", "a Parquet file"),
             (b"FLR\0\0\x02", "a Java flight recording (JFR)"),
-            (b"\x04\x22\x4d\x18d@", "an LZ4 frame, not the LZ4 block stream Spark writes"),
             (b"\n <!DOCTYPE html>", "an HTML page"),
             (&tar, "a tar archive"),
             (b"\xff\xfe{\0", "UTF-16 text"),

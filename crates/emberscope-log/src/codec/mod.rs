@@ -3,12 +3,13 @@
 //! A [`Decoder`] delivers all that can be decoded and then tells, by [`StreamEnd`], what stopped it. A live or
 //! killed application leaves an open zstd frame or half a block: that is an ordinary end here, not an error,
 //! and nothing ever waits for the rest. The codecs are those of Spark's `CompressionCodec` (zstd, lz4, snappy,
-//! lzf), each in the stream format of its Java library, and gzip as Databricks rolls its logs.
+//! lzf), each in the stream format of its Java library, gzip as Databricks rolls its logs, and LZ4 frames.
 
 mod blocks;
 mod gzip;
 pub(crate) mod inflate;
 mod lz4block;
+mod lz4frame;
 mod lzf;
 mod magic;
 pub(crate) mod raw;
@@ -36,6 +37,8 @@ pub enum Codec {
     Zstd,
     /// The block stream of lz4-java's `LZ4BlockOutputStream`, which is not the LZ4 frame format.
     Lz4Block,
+    /// LZ4 frames, any number of them.
+    Lz4Frame,
     /// The stream of snappy-java's `SnappyOutputStream`, which is not the snappy framing format.
     Snappy,
     /// The chunks of compress-lzf's `LZFOutputStream`.
@@ -50,6 +53,7 @@ impl fmt::Display for Codec {
             Codec::Plain => "plain",
             Codec::Zstd => "zstd",
             Codec::Lz4Block => "lz4",
+            Codec::Lz4Frame => "lz4 frame",
             Codec::Snappy => "snappy",
             Codec::Lzf => "lzf",
             Codec::Gzip => "gzip",
@@ -120,6 +124,7 @@ impl Decoder {
             Codec::Plain => Box::new(Plain),
             Codec::Zstd => Box::new(zstd::Zstd::new()?),
             Codec::Lz4Block => Box::new(blocks::Blocks::new(lz4block::Lz4Block::default())),
+            Codec::Lz4Frame => Box::new(lz4frame::Lz4Frame::default()),
             Codec::Snappy => Box::new(blocks::Blocks::new(snappy::Snappy::default())),
             Codec::Lzf => Box::new(blocks::Blocks::new(lzf::Lzf)),
             Codec::Gzip => Box::new(gzip::Gzip::default()),

@@ -28,6 +28,7 @@ fn encodings() -> Vec<(Codec, Vec<u8>)> {
         (Codec::Plain, PLAIN.to_vec()),
         (Codec::Zstd, include_bytes!("../../tests/data/codec/stream.zstd").to_vec()),
         (Codec::Lz4Block, include_bytes!("../../tests/data/codec/stream.lz4").to_vec()),
+        (Codec::Lz4Frame, include_bytes!("../../tests/data/codec/stream.lz4frame").to_vec()),
         (Codec::Snappy, include_bytes!("../../tests/data/codec/stream.snappy").to_vec()),
         (Codec::Lzf, include_bytes!("../../tests/data/codec/stream.lzf").to_vec()),
         (Codec::Gzip, gzip(&[&PLAIN[..half], &PLAIN[half..]])),

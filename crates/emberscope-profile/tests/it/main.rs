@@ -132,6 +132,37 @@ fn findings_get_the_frames_of_their_stages() {
     assert!(diagnosis.findings.iter().any(|finding| finding.profile.is_some()));
 }
 
+/// Methods that sleep, wait for a lock or for Python are waits, of the method of the program that does so; methods
+/// that run are those of the program too, whatever the JDK or the system does for them.
+#[test]
+fn waits_are_told_apart_from_work() {
+    let Some((_, recorded)) = recorded("ap") else { return };
+    let stages = [(0, 0), (3, 0), (6, 0), (9, 0), (12, 0)];
+    let profiles = stage_profiles(&recorded, &stages, &Work { threads: 2, stop: None }).unwrap();
+    let of = |stage: u32| profiles.iter().find(|profile| profile.stage_id == stage).unwrap();
+    let waiting = |stage: u32| of(stage).waiting_samples as f64 / of(stage).samples as f64;
+    // Of two executors, what the truths of each add up to.
+    assert!((of(0).samples - (1244 + 1184)).abs() <= 2 && waiting(0) < 0.05);
+    assert_eq!(of(3).frames[0].frame, "io.sfw.Work.allocLots");
+    assert!(of(3).frames[0].own_share > 0.8 && waiting(3) < 0.1);
+    for (stage, method) in [(6, "io.sfw.Work.contended"), (9, "io.sfw.Work.sleepy")] {
+        assert!(waiting(stage) > 0.65, "stage {stage}: {}", waiting(stage));
+        assert_eq!(of(stage).waits[0].frame, method);
+        assert!(of(stage).waits[0].own_share > 0.6);
+    }
+    let python = &of(12).waits[0].frame;
+    assert!(waiting(12) > 0.7 && python.starts_with("org.apache.spark.api.python."), "{python}");
+    for profile in &profiles {
+        for one in profile.frames.iter().chain(&profile.waits) {
+            assert!(!one.frame.contains(".so"), "stage {}: {}", profile.stage_id, one.frame);
+        }
+        // Where the JVM itself loads classes, stacks cannot be walked to the method that needed them.
+        for one in profile.frames.iter().take(1).filter(|_| profile.stage_id != 12).chain(&profile.waits) {
+            assert!(!one.frame.starts_with("java."), "stage {}: {}", profile.stage_id, one.frame);
+        }
+    }
+}
+
 #[test]
 fn frames_of_a_stage_are_those_it_ran() {
     let Some((_, recorded)) = recorded("jdk") else { return };

@@ -254,8 +254,14 @@ fn frames(finding: &Finding, width: usize, all: bool) -> Vec<Line> {
     let Some(profile) = &finding.profile else { return Vec::new() };
     let indent = || Line::text(Tone::Plain, " ".repeat(12));
     let mut lines = vec![indent().and(Tone::Faint, phrases::profile_heading(profile))];
-    for frame in profile.frames.iter().take(if all { usize::MAX } else { FRAMES }) {
-        let shares = format!("  {:>5} self {:>5} total  ", share(frame.own_share), share(frame.total_share));
+    let most = if all { usize::MAX } else { FRAMES };
+    let running = profile.frames.iter().take(most).map(|frame| {
+        (format!("  {:>5} self {:>5} total  ", share(frame.own_share), share(frame.total_share)), frame)
+    });
+    // In the columns of those above.
+    let waiting = profile.waits.iter().take(if all { usize::MAX } else { 1 });
+    let waiting = waiting.map(|frame| (format!("  {:>5} waiting           ", share(frame.own_share)), frame));
+    for (shares, frame) in running.chain(waiting) {
         let start = indent().and(Tone::Plain, shares);
         let room = width.saturating_sub(start.width()).max(20);
         lines.push(start.and(Tone::Accent, fit(&plain(&frame.frame), room)));

@@ -179,6 +179,9 @@ fn finding(out: &mut String, finding: &Finding) {
         for frame in &profile.frames {
             let _ = writeln!(out, "| {} | {} |", escaped(&frame.frame), phrases::frame_shares(frame));
         }
+        for frame in &profile.waits {
+            let _ = writeln!(out, "| {} | {} |", escaped(&frame.frame), phrases::wait_share(frame));
+        }
         for caution in phrases::profile_cautions(profile) {
             let _ = writeln!(out, "\n{}", escaped(&caution));
         }

@@ -1,6 +1,5 @@
 package io.emberscope;
 
-import java.io.File;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
@@ -31,7 +30,7 @@ final class DriverSide implements DriverPlugin {
             told.put(ExecutorSide.IS_LOCAL, String.valueOf(spark.isLocal()));
             if (conf.getBoolean(STREAM + "enabled", false)) {
                 stream = stream(conf, spark.version());
-                spark.listenerBus().addToQueue(new StreamListener(stream, conf), QUEUE);
+                spark.listenerBus().addToQueue(new PacedListener(stream, conf), QUEUE);
                 stream.start();
             }
         } catch (Throwable failure) {
@@ -74,8 +73,6 @@ final class DriverSide implements DriverPlugin {
 
     private static EventStream stream(SparkConf conf, String version) throws ReflectiveOperationException {
         long budgetMs = conf.getTimeAsMs(STREAM + "closeTimeout", "10s");
-        long ringBytes = conf.getSizeAsBytes(STREAM + "bufferSize", "32m");
-        File file = eventsFile(conf);
         String to = conf.get(STREAM + "to", "follow");
         Reports[] reports = new Reports[1];
         EventStream.Opening opening;
@@ -85,7 +82,7 @@ final class DriverSide implements DriverPlugin {
                 return reports[0].open();
             };
         } else if (to.equals("file")) {
-            opening = () -> Outlet.file(file);
+            opening = () -> Outlet.file(EventStream.file(conf), EventStream.mostBytes(conf, Long.MAX_VALUE + "b"));
         } else {
             opening = () -> {
                 String[] place = to.replaceFirst("^socket:(//)?", "").split(":");
@@ -95,24 +92,13 @@ final class DriverSide implements DriverPlugin {
                 return Outlet.socket(place[0], Integer.parseInt(place[1]));
             };
         }
-        EventStream stream =
-            new EventStream(new EventJson(conf), version, ringBytes, opening, file, budgetMs);
+        EventStream stream = new EventStream(new EventJson(conf), conf, version, opening, budgetMs);
         stream.whenWritten(() -> {
             if (reports[0] != null) {
                 reports[0].promote();
             }
         });
         return stream;
-    }
-
-    /** The file of the stream, or the one that takes over when another outlet fails. */
-    static File eventsFile(SparkConf conf) {
-        String named = conf.get(STREAM + "file", "");
-        if (!named.isEmpty()) {
-            return new File(Placeholders.times(named));
-        }
-        String jvm = java.lang.management.ManagementFactory.getRuntimeMXBean().getName().replaceAll("\\W", "-");
-        return new File(System.getProperty("java.io.tmpdir"), "emberscope-events-" + jvm + ".jsonl");
     }
 
     private static Reports reports(SparkConf conf) throws java.io.IOException {

@@ -31,7 +31,9 @@ final class EventJson {
     private final Object options;
     private final JsonFactory factory = new JsonFactory();
     /** Used by the listener's thread alone. */
-    private ByteArrayOutputStream buffer = new ByteArrayOutputStream(1 << 14);
+    private ByteArrayOutputStream buffer;
+    /** Writes into {@link #buffer}, one event after the other; null where it was left within one. */
+    private JsonGenerator generator;
     private final Pattern secrets;
     private final SparkConf conf;
 
@@ -48,6 +50,8 @@ final class EventJson {
         } catch (ClassNotFoundException before4) {
             method = protocol.getMethod("writeSparkEventToJson", SparkListenerEvent.class, JsonGenerator.class);
         }
+        // Else each call asks who makes it.
+        method.setAccessible(true);
         this.write = method;
         this.options = options;
     }
@@ -67,18 +71,19 @@ final class EventJson {
 
     /** The line, with its end. Called by one thread. */
     byte[] line(SparkListenerEvent event) throws IOException, ReflectiveOperationException {
-        buffer.reset();
-        try (JsonGenerator generator = factory.createGenerator(buffer, JsonEncoding.UTF8)) {
-            if (options == null) {
-                write.invoke(null, event, generator);
-            } else {
-                write.invoke(null, event, generator, options);
-            }
+        JsonGenerator writer = generator == null ? begun() : generator;
+        generator = null;
+        if (options == null) {
+            write.invoke(null, event, writer);
+        } else {
+            write.invoke(null, event, writer, options);
         }
+        writer.flush();
         buffer.write('\n');
         byte[] line = buffer.toByteArray();
-        if (line.length > MOST_KEPT_BYTES) {
-            buffer = new ByteArrayOutputStream(1 << 14);
+        buffer.reset();
+        if (line.length <= MOST_KEPT_BYTES) {
+            generator = writer;
         }
         if (event instanceof SparkListenerEnvironmentUpdate) {
             return masked(line, (key, value) -> isSecret(key) || isSecret(value));
@@ -88,6 +93,14 @@ final class EventJson {
             return masked(line, (key, value) -> isSecret(key) || isSecret(value) && conf.contains(key));
         }
         return line;
+    }
+
+    private JsonGenerator begun() throws IOException {
+        buffer = new ByteArrayOutputStream(1 << 14);
+        JsonGenerator writer = factory.createGenerator(buffer, JsonEncoding.UTF8);
+        // Nothing between events but what is written there.
+        writer.setRootValueSeparator(null);
+        return writer;
     }
 
     private static byte[] masked(byte[] line, Masking.Rule rule) {

@@ -13,6 +13,7 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.scheduler.SparkListenerApplicationStart;
 import org.apache.spark.scheduler.SparkListenerEnvironmentUpdate;
 import org.apache.spark.scheduler.SparkListenerEvent;
+import org.apache.spark.scheduler.SparkListenerLogStart;
 import org.apache.spark.scheduler.SparkListenerResourceProfileAdded;
 
 /**
@@ -34,6 +35,7 @@ final class EventStream {
     private final Ring ring;
     private final Opening opening;
     private final File fallback;
+    private final long fallbackBytes;
     private final long closeBudgetMs;
     private final CountDownLatch written = new CountDownLatch(1);
     private final List<byte[]> head = new ArrayList<>();
@@ -46,15 +48,31 @@ final class EventStream {
     private volatile Outlet current;
     private Runnable whenWritten = () -> {};
 
-    EventStream(EventJson json, String version, long ringBytes, Opening opening, File fallback, long closeBudgetMs) {
+    EventStream(EventJson json, SparkConf conf, String version, Opening opening, long closeBudgetMs) {
         this.json = json;
-        this.ring = new Ring(ringBytes);
+        this.ring = new Ring(conf.getSizeAsBytes("spark.emberscope.stream.bufferSize", "32m"));
         this.opening = opening;
-        this.fallback = fallback;
+        this.fallback = file(conf);
+        this.fallbackBytes = mostBytes(conf, "1g");
         this.closeBudgetMs = closeBudgetMs;
         byte[] start = EventJson.logStart(version);
         keep(start);
-        ring.offer("SparkListenerLogStart", start);
+        ring.offer(SparkListenerLogStart.class, start);
+    }
+
+    /** The file of the stream, or the one that takes over when another outlet fails. */
+    static File file(SparkConf conf) {
+        String named = conf.get("spark.emberscope.stream.file", "");
+        if (!named.isEmpty()) {
+            return new File(Placeholders.times(named));
+        }
+        String jvm = java.lang.management.ManagementFactory.getRuntimeMXBean().getName().replaceAll("\\W", "-");
+        return new File(System.getProperty("java.io.tmpdir"), "emberscope-events-" + jvm + ".jsonl");
+    }
+
+    /** What that file may take: an application may go on for months, and nobody may look after it. */
+    static long mostBytes(SparkConf conf, String otherwise) {
+        return conf.getSizeAsBytes("spark.emberscope.stream.fileSizeLimit", otherwise);
     }
 
     /** What is done on the writing thread when all is written. */
@@ -76,7 +94,7 @@ final class EventStream {
                 keep(line);
             }
             lastEvent = System.nanoTime();
-            ring.offer(event.getClass().getSimpleName(), line);
+            ring.offer(event.getClass(), line);
         } catch (Throwable failure) {
             if (!isTold) {
                 isTold = true;
@@ -85,11 +103,16 @@ final class EventStream {
         }
     }
 
+    /** When the last event was taken, by {@link System#nanoTime}. */
+    long lastEventNs() {
+        return lastEvent;
+    }
+
     /** Says what an application's first events would have said. */
     void addBeginning(SparkConf conf) {
         for (byte[] line : json.beginning(conf)) {
             keep(line);
-            ring.offer("SparkListenerApplicationStart", line);
+            ring.offer(SparkListenerApplicationStart.class, line);
         }
     }
 
@@ -207,14 +230,18 @@ final class EventStream {
             } catch (IOException why) {
                 reason = why;
             }
-            return outlet.name().equals(fallback.getPath()) ? null : takeOver(reason, lines);
+            if (outlet.name().equals(fallback.getPath())) {
+                Log.warn("events are discarded from now on, since their file cannot be written further", reason);
+                return null;
+            }
+            return takeOver(reason, lines);
         }
     }
 
     private Outlet takeOver(Throwable reason, ArrayDeque<byte[]> lines) {
         Log.warn("events go to " + fallback + " from now on, since their outlet failed", reason);
         try {
-            Outlet file = Outlet.file(fallback);
+            Outlet file = Outlet.file(fallback, fallbackBytes);
             // From the beginning on everything is still in the ring, the head included.
             if (!lines.isEmpty()) {
                 for (byte[] line : head()) {

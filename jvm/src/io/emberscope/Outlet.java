@@ -23,15 +23,15 @@ interface Outlet {
     /** For messages. */
     String name();
 
-    /** A file, which is a log that Emberscope reads like Spark's own. */
-    static Outlet file(File file) throws IOException {
+    /** A file of limited size, which is a log that Emberscope reads like Spark's own. */
+    static Outlet file(File file, long mostBytes) throws IOException {
         File dir = file.getAbsoluteFile().getParentFile();
         if (dir != null) {
             Files.createDirectories(dir.toPath());
         }
         OutputStream out = Files.newOutputStream(
             file.toPath(), StandardOpenOption.CREATE, StandardOpenOption.WRITE, StandardOpenOption.TRUNCATE_EXISTING);
-        return new StreamOutlet(out, file.getPath());
+        return new StreamOutlet(out, file.getPath(), mostBytes);
     }
 
     /** A connection to whoever listens there, such as {@code nc -l | emberscope follow -}. */

@@ -107,10 +107,8 @@ public class PerfGazer extends StreamListener implements AutoCloseable {
                 sink = wanted.sink(conf);
                 reports = Reports.rows(conf, this::give, more);
             }
-            long ringBytes = conf.getSizeAsBytes("spark.emberscope.stream.bufferSize", "32m");
             stream = new EventStream(
-                new EventJson(conf), org.apache.spark.package$.MODULE$.SPARK_VERSION(), ringBytes, reports::open,
-                DriverSide.eventsFile(conf), budgetMs);
+                new EventJson(conf), conf, org.apache.spark.package$.MODULE$.SPARK_VERSION(), reports::open, budgetMs);
             stream.whenWritten(this::written);
             // A listener that is added to a running application does not hear its beginning any more.
             if (isRunning) {

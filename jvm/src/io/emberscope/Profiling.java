@@ -22,7 +22,7 @@ import org.apache.spark.SparkConf;
 final class Profiling {
     private static final String PROPERTIES = "spark.profiler.";
     /** Up to this size the whole recording takes the place of its parts in the remote directory. */
-    private static final long WHOLE_BYTES = 64L << 20;
+    private static final String WHOLE_SIZE = "spark.emberscope.profiler.wholeSizeLimit";
     /** Before Hadoop closes its file systems (10), after Spark has stopped (40). */
     private static final int HOOK_PRIORITY = 20;
     /** The one of this JVM, for tasks that run in the driver's. */
@@ -32,6 +32,7 @@ final class Profiling {
     private final String name;
     private final File local;
     private final String remote;
+    private final long wholeBytes;
     private final RemoteStore store;
     private final ScheduledExecutorService thread;
     private volatile String applicationId;
@@ -49,6 +50,7 @@ final class Profiling {
         this.name = name;
         this.local = new File(conf.get(PROPERTIES + "localDir", "."));
         this.remote = conf.get(PROPERTIES + "dfsDir", "");
+        this.wholeBytes = conf.getSizeAsBytes(WHOLE_SIZE, "64m");
         this.store = new RemoteStore(conf);
         this.applicationId = conf.get("spark.app.id", "");
         ScheduledThreadPoolExecutor executor =
@@ -167,12 +169,21 @@ final class Profiling {
         }
     }
 
-    /** Puts a part at the end of the local file. */
+    /** Whether the recording stays in parts: an application that does not end must not fill the local disk. */
+    private boolean staysInParts() {
+        return !remote.isEmpty() && bytes > wholeBytes;
+    }
+
+    /** Puts a part at the end of the local file, where that is of use. */
     private void take(File part) throws IOException {
         bytes += part.length();
-        try (OutputStream out =
-            Files.newOutputStream(whole().toPath(), StandardOpenOption.CREATE, StandardOpenOption.APPEND)) {
-            Files.copy(part.toPath(), out);
+        if (staysInParts()) {
+            Files.deleteIfExists(whole().toPath());
+        } else {
+            try (OutputStream out =
+                Files.newOutputStream(whole().toPath(), StandardOpenOption.CREATE, StandardOpenOption.APPEND)) {
+                Files.copy(part.toPath(), out);
+            }
         }
         if (remote.isEmpty()) {
             Files.delete(part.toPath());
@@ -236,7 +247,7 @@ final class Profiling {
         if (remote.isEmpty()) {
             return;
         }
-        if (bytes > WHOLE_BYTES) {
+        if (staysInParts()) {
             copyWaiting();
         } else {
             copyWhole();

@@ -24,13 +24,13 @@ final class Ring {
         this.mostBytes = mostBytes;
     }
 
-    /** Takes a line, or drops it. */
-    synchronized void offer(String event, byte[] line) {
+    /** Takes a line, or drops it; the class is that of the event that it is of. */
+    synchronized void offer(Class<?> event, byte[] line) {
         if (isClosed) {
             return;
         }
         if (bytes + line.length + OVERHEAD > mostBytes) {
-            dropped.merge(event, 1L, Long::sum);
+            dropped.merge(event.getSimpleName(), 1L, Long::sum);
             return;
         }
         lines.add(line);

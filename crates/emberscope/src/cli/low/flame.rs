@@ -25,7 +25,7 @@ Events:
   live    objects that outlived collections, bytes
 
 A FILE is a recording of the JDK's recorder or of async-profiler, as it is or packed with
-gzip, zstd or zip, a directory of them, or `-`. Whose it is its name tells:
+gzip, zstd, lz4 or zip, a directory of them, or `-`. Whose it is its name tells:
 profile-driver.jfr, profile-exec-ID.jfr, rotated parts profile-exec-ID.N.jfr.
 
 Tasks are known by executor, Java thread and time: from events in the event log of --log
