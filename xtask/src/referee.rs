@@ -17,6 +17,16 @@ pub(crate) fn run_kerberos() -> Result<()> {
     run_command(script("referee/kerberos.py").env("EMBERSCOPE", release()?))
 }
 
+/// Findings from answers of live History Servers beside those from the logs.
+pub(crate) fn run_rest_findings() -> Result<()> {
+    run_command(script("referee/rest_findings.py").env("EMBERSCOPE", release()?))
+}
+
+/// What is said of applications while they run.
+pub(crate) fn run_live_ui() -> Result<()> {
+    run_command(script("referee/live_ui.py").env("EMBERSCOPE", release()?))
+}
+
 /// The program as it is released.
 fn release() -> Result<PathBuf> {
     let root = crate::run::root();
