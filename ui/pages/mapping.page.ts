@@ -55,7 +55,7 @@ describe("the SQL text beside its plan", () => {
   });
 
   it("takes a statement where the log has none", async () => {
-    const other = (await runs()).find((one) => one.name?.startsWith("sql-aqe"))?.id ?? "";
+    const other = (await runs()).find((one) => one.name?.startsWith("sql with"))?.id ?? "";
     const { executions } = await ask<{ executions: { id: number; plan_nodes: number }[] }>(`/runs/${other}/sql`);
     const largest = [...executions].sort((a, b) => b.plan_nodes - a.plan_nodes)[0];
     await visit(page, `#/run/${other}/sql/${largest?.id}`);
