@@ -1,4 +1,4 @@
-/** Starts `emberscope serve` over three fixtures and a log made of markup, with a recording, and lets the tests know where. */
+/** Starts `emberscope serve` over four fixtures and a log made of markup, with a recording, and lets the tests know where. */
 
 import { execFileSync, spawn } from "node:child_process";
 import { appendFileSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -8,7 +8,7 @@ import type { TestProject } from "vitest/node";
 import { writeHostileLog } from "./hostile";
 
 const repository = resolve(import.meta.dirname, "../..");
-const FIXTURES = ["sql-aqe-4.3.0", "failures-3.5.9", "executor-loss-4.3.0"];
+const FIXTURES = ["sql-aqe-4.3.0", "failures-3.5.9", "executor-loss-4.3.0", "explain-4.3.0"];
 
 declare module "vitest" {
   export interface ProvidedContext {

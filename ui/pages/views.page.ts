@@ -31,7 +31,7 @@ for (const look of [WIDE, NARROW]) {
     it("shows every view of every run", { timeout: 400_000 }, async () => {
       // Another file's run comes and goes.
       const all = (await runs()).filter((run) => run.name !== "growing");
-      expect(all.length).toBe(4);
+      expect(all.length).toBe(5);
       const found: string[] = [];
       for (const run of all) found.push(await faults(of, look, await views(run.id)));
       expect(found.filter(Boolean).join("\n")).toBe("");

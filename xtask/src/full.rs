@@ -16,11 +16,13 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     type Step<'a> = (&'a str, Box<dyn Fn() -> Result<()> + 'a>);
-    let steps: [Step<'_>; 9] = [
+    let steps: [Step<'_>; 11] = [
         ("fixtures", Box::new(fixtures::check)),
         ("referee", Box::new(|| referee::run(&referee::Args::default()))),
         ("mcp tools", Box::new(referee::run_mcp_tools)),
         ("kerberos", Box::new(referee::run_kerberos)),
+        ("answers", Box::new(referee::run_rest_findings)),
+        ("live UI", Box::new(referee::run_live_ui)),
         ("page", Box::new(|| ui::run(&ui::Args::tested()))),
         ("traces", Box::new(ui::open_traces)),
         ("companion", Box::new(|| companion::run(&companion::Args::of_all()))),

@@ -15,6 +15,16 @@ pub(crate) fn run_kerberos() -> Result<()> {
     run_command(script("referee/kerberos.py").env("EMBERSCOPE", release()?))
 }
 
+/// Findings from answers of live History Servers beside those from the logs.
+pub(crate) fn run_rest_findings() -> Result<()> {
+    run_command(script("referee/rest_findings.py").env("EMBERSCOPE", release()?))
+}
+
+/// What is said of applications while they run.
+pub(crate) fn run_live_ui() -> Result<()> {
+    run_command(script("referee/live_ui.py").env("EMBERSCOPE", release()?))
+}
+
 /// All tools of the History Server's MCP server, asked of Emberscope and of the History Server.
 pub(crate) fn run_mcp_tools() -> Result<()> {
     run_command(script("referee/mcp_tools.py").env("EMBERSCOPE", release()?))

@@ -16,6 +16,7 @@ pub mod failure_fix;
 pub mod finding;
 mod identity;
 pub mod live;
+pub mod locating;
 pub mod losses;
 pub mod materiality;
 mod merge;

@@ -2,7 +2,7 @@
 
 use crate::detector::{Detector, FindingType, Threshold};
 use crate::detectors::DETECTORS;
-use crate::materiality;
+use crate::{locating, materiality};
 use std::fmt::Write;
 
 /// Where the pages are kept in the repository.
@@ -140,6 +140,13 @@ fn index_of(pages: &[Page]) -> String {
          it is more than 15 % off, savings are only estimates and their low end is 0.\n",
     );
     thresholds(&mut out, materiality::THRESHOLDS);
+    out.push_str(
+        "\n## Which execution is meant\n\n\
+         `diagnose --sql-file FILE [--submitted-at TIME]` looks for the execution whose description is the text, or \
+         else whose plan has its tables, columns and clauses. Of several that are as likely the nearest in time is \
+         taken, or the newest with this very text; else they are listed.\n",
+    );
+    thresholds(&mut out, locating::THRESHOLDS);
     out
 }
 

@@ -108,10 +108,13 @@ impl Threshold {
     }
 }
 
-/// The thresholds behind a tag; `RUN` are those of all.
+/// The thresholds behind a tag; `RUN` are those of all, `LOCATE` those of finding the execution of a text.
 fn thresholds_of(tag: &str) -> Result<Vec<&'static Threshold>, ThresholdError> {
     if tag.eq_ignore_ascii_case("RUN") {
         return Ok(crate::materiality::THRESHOLDS.iter().collect());
+    }
+    if tag.eq_ignore_ascii_case("LOCATE") {
+        return Ok(crate::locating::THRESHOLDS.iter().collect());
     }
     let mut found = DETECTORS.iter().filter(|detector| detector.tag.eq_ignore_ascii_case(tag)).peekable();
     if found.peek().is_none() {
@@ -138,8 +141,11 @@ mod tests {
 
     #[test]
     fn shares_have_defaults_that_are_shares() {
-        let all =
-            DETECTORS.iter().flat_map(|detector| detector.thresholds).chain(crate::materiality::THRESHOLDS);
+        let all = DETECTORS
+            .iter()
+            .flat_map(|detector| detector.thresholds)
+            .chain(crate::materiality::THRESHOLDS)
+            .chain(crate::locating::THRESHOLDS);
         let wrong: Vec<&str> =
             all.filter(|one| one.is_share() && one.default > 1.0).map(|one| one.name).collect();
         assert_eq!(wrong, Vec::<&str>::new());

@@ -7,7 +7,8 @@ use crate::materiality::FLOOR_SHARE;
 use crate::pricing::{Priced, Pricer};
 use crate::replay::Edit;
 use crate::words::{duration, grouped, share};
-use emberscope_model::run::{ApplicationStatus, Job, JobStatus};
+use emberscope_model::run::{ApplicationStatus, Job, JobStatus, StageStatus};
+use emberscope_model::trust::StageCoverage;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -235,12 +236,22 @@ pub(crate) fn between(range: RangeMs) -> String {
 fn notes(context: &Context<'_>, pricer: Option<&Pricer>, attribution: &Attribution) -> Vec<String> {
     let mut notes = Vec::new();
     let run = context.run;
-    if !run.application.has_end {
+    let is_running = run.trust.is_running;
+    if is_running {
+        notes
+            .push("The application is still running: all numbers are of the moment it was asked.".to_owned());
+    } else if !run.application.has_end {
         notes.push(
             "The log has no end of the application: all numbers hold for the part that is there.".to_owned(),
         );
     }
-    if let Some(ratio) = run.trust.coverage.ratio.filter(|ratio| *ratio < 0.999) {
+    // What is at work is not missing.
+    let is_at_work = |stage: &StageCoverage| {
+        let attempt = run.attempts(stage.stage_id).iter().find(|one| one.attempt == stage.stage_attempt);
+        attempt.is_some_and(|attempt| attempt.status == StageStatus::Active)
+    };
+    let is_covered = is_running && run.trust.coverage.stages.iter().all(is_at_work);
+    if let Some(ratio) = run.trust.coverage.ratio.filter(|ratio| *ratio < 0.999 && !is_covered) {
         notes.push(format!(
             "{} of the expected task ends are in the log: what tasks cost is a lower bound.",
             share(ratio)

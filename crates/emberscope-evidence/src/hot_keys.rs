@@ -2,7 +2,7 @@
 
 use crate::mapping::Mapped;
 use emberscope_analysis::finding::Finding;
-use emberscope_text::sql::{FragmentKind, Outline};
+use emberscope_text::sql::{Fragment, FragmentKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -22,16 +22,19 @@ pub struct HotKey {
 /// Rows that the statement asks for.
 const ROWS: u32 = 20;
 
-/// Of each finding about skewed keys the statement.
-pub fn hot_keys(findings: &[Finding], mapped: &[Mapped], outline: Option<&Outline>) -> Vec<HotKey> {
+/// Of each finding about skewed keys the statement. Findings have to be about the plan that was mapped.
+pub fn hot_keys<'f>(
+    findings: impl Iterator<Item = &'f Finding>,
+    mapped: &[Mapped],
+    fragments: Option<&[Fragment]>,
+) -> Vec<HotKey> {
     findings
-        .iter()
         .filter(|finding| finding.kind == "skew")
-        .filter_map(|finding| of(finding, mapped, outline))
+        .filter_map(|finding| of(finding, mapped, fragments.unwrap_or_default()))
         .collect()
 }
 
-fn of(finding: &Finding, mapped: &[Mapped], outline: Option<&Outline>) -> Option<HotKey> {
+fn of(finding: &Finding, mapped: &[Mapped], fragments: &[Fragment]) -> Option<HotKey> {
     let keys = finding.evidence.get("keys")?.as_array()?;
     let keys: Vec<String> = keys.iter().filter_map(|key| Some(key.as_str()?.to_owned())).collect();
     if keys.is_empty() {
@@ -40,9 +43,8 @@ fn of(finding: &Finding, mapped: &[Mapped], outline: Option<&Outline>) -> Option
     let node = mapped.iter().find(|mapped| Some(mapped.node_id) == finding.scope.node_id);
     let joined =
         node.and_then(|node| node.fragment.as_ref()).filter(|fragment| fragment.kind == FragmentKind::Join);
-    let tables: Vec<&String> = outline
-        .into_iter()
-        .flat_map(|outline| &outline.fragments)
+    let tables: Vec<&String> = fragments
+        .iter()
         .filter(|fragment| fragment.kind == FragmentKind::Table)
         .flat_map(|fragment| &fragment.tables)
         .collect();

@@ -1,19 +1,24 @@
 //! All evidence of one query in one report.
 //!
 //! A run, whatever it was read from, is brought together with the SQL text, the output of `EXPLAIN` and the driver's
-//! log: [`locate`] finds the execution that a text and a time mean, [`mapping`] says which clause became which
-//! operator and ran in which stages, [`report`] puts it into data, [`sections`] into the eight parts of a document
-//! that each door renders. The diagnosis itself stays what it is. This is a room of its own so that detectors know
+//! log: [`locate`] finds the execution that a text and a time mean, [`statement`] the text that a log has itself,
+//! [`mapping`] says which clause became which operator and ran in which stages ([`view`]: for the page), [`report`]
+//! puts it into data, [`sections`] into the eight parts of a document that each door renders. The diagnosis itself stays what it is. This is a room of its own so that detectors know
 //! no parser of SQL.
 
 pub mod hot_keys;
 pub mod locate;
 pub mod mapping;
+pub mod merging;
 pub mod report;
+pub mod runs;
 pub mod schema;
 pub mod sections;
 mod stages;
+pub mod statement;
+pub mod view;
 
+use emberscope_log::source::KnownFrom;
 use emberscope_text::driver_log::DriverLog;
 use emberscope_text::explain::Explained;
 use emberscope_text::sql::Outline;
@@ -31,6 +36,17 @@ pub enum RunKind {
     DriverLog,
     /// No run at all: the output of `EXPLAIN`.
     Explain,
+}
+
+impl From<KnownFrom> for RunKind {
+    fn from(known_from: KnownFrom) -> Self {
+        match known_from {
+            KnownFrom::EventLog => Self::EventLog,
+            KnownFrom::MonitoringApi => Self::MonitoringApi,
+            KnownFrom::DriverLog => Self::DriverLog,
+            KnownFrom::Explain => Self::Explain,
+        }
+    }
 }
 
 /// A text with the name of its file.

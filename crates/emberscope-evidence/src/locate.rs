@@ -1,21 +1,13 @@
 //! Which execution a SQL text and a time mean.
 
 use emberscope_analysis::context::Context;
+use emberscope_analysis::locating::{LIKELY_SHARE, LISTED, MARGIN_SHARE, SHORTEST_TEXT, STRUCTURE_SHARE};
 use emberscope_analysis::plan::{SqlView, aggregate, join};
 use emberscope_model::sql::SqlExecution;
 use emberscope_text::sql::{FragmentKind, Outline, normalised};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
-
-/// Score from which an execution is taken for the one that is meant.
-const LIKELY: f64 = 0.6;
-/// Difference in score below which two executions are equally likely.
-const MARGIN: f64 = 0.05;
-/// Characters of a description that make it worth comparing: shorter ones are call sites.
-const SHORTEST_TEXT: usize = 15;
-/// How many candidates are listed.
-const LISTED: usize = 10;
 
 /// An execution that may be meant.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -56,18 +48,26 @@ pub fn locate(context: &Context<'_>, text: Option<(&str, &Outline)>, submitted_m
             distance_ms: submitted_ms.zip(execution.start_ms).map(|(at, start)| (start - at).abs()),
         })
         .collect();
-    let equals = rank(&mut candidates);
-    let (sql_id, reason) = choice(&candidates[..equals], wanted.is_some(), submitted_ms.is_some());
-    candidates.truncate(LISTED);
+    let bounds = Bounds { likely: context.get(&LIKELY_SHARE), margin: context.get(&MARGIN_SHARE) };
+    let equals = rank(&mut candidates, bounds.margin);
+    let (sql_id, reason) = choice(&candidates[..equals], wanted.is_some(), submitted_ms.is_some(), bounds);
+    candidates.truncate(context.get(&LISTED) as usize);
     Located { sql_id, reason, candidates }
 }
 
+/// From where on a score says something.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    likely: f64,
+    margin: f64,
+}
+
 /// Best text first; of those as likely as the best, whose number is given, the nearest in time, then the newest.
-fn rank(candidates: &mut [Candidate]) -> usize {
+fn rank(candidates: &mut [Candidate], margin: f64) -> usize {
     // Two steps: "about as likely" is no order, since two that differ may each be like a third.
     candidates.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.sql_id.cmp(&b.sql_id)));
     let best = candidates.first().map_or(0.0, |best| best.score);
-    let equals = candidates.partition_point(|one| best - one.score < MARGIN);
+    let equals = candidates.partition_point(|one| best - one.score < margin);
     let near = |one: &Candidate| one.distance_ms.unwrap_or(i64::MAX);
     candidates[..equals]
         .sort_by_key(|one| (near(one), std::cmp::Reverse(one.start_time_ms), std::cmp::Reverse(one.sql_id)));
@@ -75,11 +75,11 @@ fn rank(candidates: &mut [Candidate]) -> usize {
 }
 
 /// Of those that are equally likely, in the order of [`rank`].
-fn choice(equals: &[Candidate], has_text: bool, has_time: bool) -> (Option<u64>, String) {
+fn choice(equals: &[Candidate], has_text: bool, has_time: bool, bounds: Bounds) -> (Option<u64>, String) {
     let Some(best) = equals.first() else {
         return (None, "the run has no SQL execution".to_owned());
     };
-    if has_text && best.score < LIKELY {
+    if has_text && best.score < bounds.likely {
         let reason =
             format!("no execution is like the text: the nearest has a score of {:.2} of 1", best.score);
         return (None, reason);
@@ -95,7 +95,7 @@ fn choice(equals: &[Candidate], has_text: bool, has_time: bool) -> (Option<u64>,
             format!("of {} like it, the one that started {near} from the given time", equals.len()),
         );
     }
-    if has_text && best.score > 1.0 - MARGIN && best.start_time_ms > second.start_time_ms {
+    if has_text && best.score > 1.0 - bounds.margin && best.start_time_ms > second.start_time_ms {
         return (Some(best.sql_id), format!("the newest of {} with this very text", equals.len()));
     }
     (None, format!("{} executions are equally likely", equals.len()))
@@ -104,7 +104,7 @@ fn choice(equals: &[Candidate], has_text: bool, has_time: bool) -> (Option<u64>,
 /// How like a text an execution is.
 fn score(context: &Context<'_>, execution: &SqlExecution, text: &str, outline: &Outline) -> f64 {
     let description = normalised(execution.description.as_deref().unwrap_or_default());
-    if description.len() >= SHORTEST_TEXT {
+    if description.chars().count() as f64 >= context.get(&SHORTEST_TEXT) {
         let cut = description.trim_end_matches(['.', ' ', '…']);
         if description == text || text.starts_with(cut) || description.contains(text) {
             return 1.0;
@@ -112,7 +112,7 @@ fn score(context: &Context<'_>, execution: &SqlExecution, text: &str, outline: &
     }
     let by_plan = context.sql_view(execution.id).map_or(0.0, |view| plan_score(&view, outline));
     // A likeness of structure is never as sure as the text itself.
-    by_plan.max(word_score(&description, text)) * 0.94
+    by_plan.max(word_score(&description, text)) * context.get(&STRUCTURE_SHARE)
 }
 
 /// Words that both texts have, of all that any has.
@@ -174,10 +174,11 @@ mod tests {
             distance_ms: Some((n * 61 % 100) as i64),
         };
         let mut candidates: Vec<Candidate> = (0..100).map(of).collect();
-        let equals = rank(&mut candidates);
+        let margin = MARGIN_SHARE.default;
+        let equals = rank(&mut candidates, margin);
         let best = 0.5 + 99.0 * 0.004;
-        assert!(candidates[..equals].iter().all(|one| best - one.score < MARGIN));
-        assert!(candidates[equals..].iter().all(|one| best - one.score >= MARGIN));
+        assert!(candidates[..equals].iter().all(|one| best - one.score < margin));
+        assert!(candidates[equals..].iter().all(|one| best - one.score >= margin));
         assert!(candidates[..equals].is_sorted_by_key(|one| one.distance_ms));
         assert!(candidates[equals..].is_sorted_by(|a, b| a.score >= b.score));
     }

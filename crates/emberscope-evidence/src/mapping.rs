@@ -1,9 +1,9 @@
 //! Which clause became which operator, and where that ran.
 
 use emberscope_analysis::finding::Confidence;
-use emberscope_analysis::phrases;
 use emberscope_analysis::plan::{Node, OperatorClass, SqlView, aggregate, exchange, join, scan};
-use emberscope_text::sql::{Fragment, FragmentKind, Outline};
+use emberscope_model::sql::MappingMethod;
+use emberscope_text::sql::{Fragment, FragmentKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -24,6 +24,8 @@ pub struct Mapped {
     pub reason: String,
     /// Stage attempts it ran in, as `3.0`.
     pub stages: Vec<String>,
+    /// How sure the stages are: high where its tasks updated its metrics, medium where only its neighbours' did.
+    pub stages_confidence: Option<Confidence>,
     /// Tasks in those.
     pub tasks: Option<u64>,
     /// Rows it gave; `None` = not measured.
@@ -33,17 +35,17 @@ pub struct Mapped {
 /// All operators that a clause can stand for. Of plans without a run stages, tasks and rows are empty.
 pub fn mapping(
     view: &SqlView<'_>,
-    outline: Option<&Outline>,
+    fragments: Option<&[Fragment]>,
     tasks_of: &dyn Fn((u32, u32)) -> Option<u64>,
 ) -> Vec<Mapped> {
-    let fragments: &[Fragment] = outline.map_or(&[], |outline| &outline.fragments);
+    let fragments = fragments.unwrap_or_default();
     let mut mapped = Vec::new();
     for (id, node) in view.nodes.iter().enumerate() {
         let id = id as u32;
         let Some((kinds, keys)) = asked_by(view, id, node) else { continue };
-        let (fragment, confidence, reason) = best(fragments, &kinds, &keys);
+        let (fragment, confidence, reason) = best(fragments, &kinds, &keys, &functions_of(node));
         let stages: Vec<String> =
-            node.stages.stages.iter().map(|(stage, attempt)| phrases::stage(*stage, *attempt)).collect();
+            node.stages.stages.iter().map(|(stage, attempt)| format!("{stage}.{attempt}")).collect();
         let tasks: Option<u64> = node.stages.stages.iter().map(|place| tasks_of(*place)).sum();
         let rows = view.total(id, "number of output rows");
         mapped.push(Mapped {
@@ -54,11 +56,19 @@ pub fn mapping(
             confidence,
             reason,
             tasks: tasks.filter(|_| !stages.is_empty()),
+            stages_confidence: node.stages.method.filter(|_| !stages.is_empty()).map(sureness),
             stages,
             rows,
         });
     }
     mapped
+}
+
+fn sureness(method: MappingMethod) -> Confidence {
+    match method {
+        MappingMethod::Accumulators => Confidence::High,
+        MappingMethod::Neighbours => Confidence::Medium,
+    }
 }
 
 /// Kinds of clauses that an operator can stand for, likeliest first, and its columns.
@@ -92,6 +102,12 @@ fn asked_by(view: &SqlView<'_>, id: u32, node: &Node) -> Option<(Vec<FragmentKin
                 ),
             }
         }
+        // Its text names columns by their places; it is there for the join above.
+        OperatorClass::Broadcast => {
+            let mut above = std::iter::successors(node.parent, |at| view.nodes.get(*at as usize)?.parent);
+            let join = above.find_map(|at| join::join(view, at))?;
+            (vec![K::Join, K::Filter], columns(join.left_keys.iter().chain(&join.right_keys)))
+        }
         OperatorClass::Sort => {
             let kinds = match node.detail.contains("], true") || node.name.starts_with("TakeOrdered") {
                 true => vec![K::OrderBy],
@@ -111,18 +127,36 @@ fn asked_by(view: &SqlView<'_>, id: u32, node: &Node) -> Option<(Vec<FragmentKin
         }
         OperatorClass::Write => (vec![K::Write], words_of(&node.detail)),
         _ if node.name == "Filter" => (vec![K::Filter], words_of(&node.detail)),
-        _ if node.name.starts_with("TakeOrdered") => (vec![K::OrderBy, K::Limit], words_of(&node.detail)),
+        _ if node.name.starts_with("TakeOrdered") => {
+            // What it hands on stands behind what it sorts by.
+            let order = node.detail.split_once("orderBy=[").map_or(node.detail.as_str(), |(_, order)| order);
+            (vec![K::OrderBy, K::Limit], words_of(order.split_once(']').map_or(order, |(order, _)| order)))
+        }
         _ if node.name.contains("Limit") => (vec![K::Limit], Vec::new()),
+        _ if node.name == "Union" => (vec![K::SetOperation], Vec::new()),
         _ if node.name == "Generate" => (vec![K::LateralView], words_of(&node.detail)),
         _ => return None,
     })
 }
 
-/// The clause that has most of an operator's columns.
+/// Functions of an aggregate, such as `avg(`, in lower case.
+fn functions_of(node: &Node) -> Vec<String> {
+    if node.class != OperatorClass::Aggregation {
+        return Vec::new();
+    }
+    let called = words(&node.detail).filter(|(at, word)| node.detail[at + word.len()..].starts_with('('));
+    let name =
+        |word: &str| word.trim_start_matches("partial_").trim_start_matches("merge_").to_lowercase() + "(";
+    called.map(|(_, word)| name(word)).collect()
+}
+
+/// The clause that has most of an operator's columns, and of several that have as many the one that calls its
+/// functions.
 fn best<'f>(
     fragments: &'f [Fragment],
     kinds: &[FragmentKind],
     keys: &[String],
+    functions: &[String],
 ) -> (Option<&'f Fragment>, Option<Confidence>, String) {
     if fragments.is_empty() {
         return (None, None, "there is no SQL text".to_owned());
@@ -134,28 +168,35 @@ fn best<'f>(
     };
     let of_kind =
         |kind: &FragmentKind| fragments.iter().filter(|fragment| fragment.kind == *kind).collect::<Vec<_>>();
-    let mut found: Option<(&Fragment, usize)> = None;
+    let calls = |fragment: &Fragment| {
+        let text = fragment.text.to_lowercase();
+        functions.iter().filter(|function| text.contains(function.as_str())).count()
+    };
+    let likeness = |fragment: &Fragment| (common(fragment), calls(fragment));
+    let mut found: Option<(&Fragment, (usize, usize))> = None;
     for fragment in kinds.iter().flat_map(of_kind) {
-        let shared = common(fragment);
+        let like = likeness(fragment);
         // Kinds come likeliest first: a later one must have more.
-        if shared > found.map_or(0, |(_, most)| most) {
-            found = Some((fragment, shared));
+        if like.0 > 0 && like > found.map_or((0, 0), |(_, most)| most) {
+            found = Some((fragment, like));
         }
     }
-    if let Some((fragment, shared)) = found {
+    if let Some((fragment, like)) = found {
+        let shared = like.0;
         let rivals =
-            fragments.iter().filter(|other| other.kind == fragment.kind && common(other) == shared).count();
-        let names = if keys.len() == 1 { "its column" } else { "its columns" };
+            fragments.iter().filter(|other| other.kind == fragment.kind && likeness(other) == like).count();
+        let (all, its) = match keys.len() {
+            1 => ("its column stands", "its column stands"),
+            _ => ("all of its columns stand", "its columns stand"),
+        };
         return match (shared == keys.len(), rivals) {
-            (true, 1) => (
-                Some(fragment),
-                Some(Confidence::High),
-                format!("all of {names} stand there and in no other such clause"),
-            ),
+            (true, 1) => {
+                (Some(fragment), Some(Confidence::High), format!("{all} there and in no other such clause"))
+            }
             (true, _) => (
                 Some(fragment),
                 Some(Confidence::Medium),
-                format!("{names} stand there, and in {rivals} such clauses"),
+                format!("{its} there, and in {rivals} such clauses"),
             ),
             (false, _) => (
                 Some(fragment),

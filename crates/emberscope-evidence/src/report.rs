@@ -4,11 +4,13 @@ use crate::hot_keys::{HotKey, hot_keys};
 use crate::locate::Located;
 use crate::mapping::{Mapped, mapping};
 use crate::stages::stages;
+use crate::statement::statement;
 use crate::{Evidence, RunKind};
 use emberscope_analysis::context::Context;
 use emberscope_analysis::diagnosis::Diagnosis;
+use emberscope_analysis::finding::Finding;
 use emberscope_model::redact;
-use emberscope_text::sql::{Fragment, Outline};
+use emberscope_text::sql::{Fragment, Outline, outline};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -133,22 +135,27 @@ pub fn report(
     sql_id: Option<u64>,
     located: Option<Located>,
 ) -> EvidenceReport {
-    let outline = evidence.sql.as_ref().map(|sql| &sql.content.outline);
     let only = || match &context.run.sql_executions[..] {
         [one] => Some(one.id),
         _ => None,
     };
     let sql_id = sql_id.or_else(only);
+    let execution = sql_id.and_then(|id| context.run.sql_execution(id));
+    let logged = || Some(outline(&statement(context.run, execution?)?));
+    let given = evidence.sql.as_ref().map(|sql| sql.content.outline.clone());
+    let outline: Option<Outline> = given.or_else(logged);
+    let fragments = outline.as_ref().map(|outline| outline.fragments.as_slice());
     let view = sql_id.and_then(|id| context.sql_view(id));
     let tasks_of = |(stage, attempt)| context.digest_of(stage, attempt).map(|digest| digest.useful);
-    let mapped = view.as_ref().map_or_else(Vec::new, |view| mapping(view, outline, &tasks_of));
-    let conf = context.conf(sql_id.and_then(|id| context.run.sql_execution(id)));
+    let mapped = view.as_ref().map_or_else(Vec::new, |view| mapping(view, fragments, &tasks_of));
+    let conf = context.conf(execution);
     let is_known = !context.run.environment.spark.is_empty();
     let settings = SETTINGS.iter().map(|name| Setting {
         name: (*name).to_owned(),
         value: conf.text(name).filter(|_| is_known || conf.is_set(name)),
         is_set: conf.is_set(name),
     });
+    let of_this = |finding: &&Finding| sql_id.is_none() || finding.scope.sql_id == sql_id;
     let is_linked = evidence.run_kind != RunKind::DriverLog;
     let mut report = EvidenceReport {
         run_kind: evidence.run_kind,
@@ -157,18 +164,18 @@ pub fn report(
         // A driver's log does not say which query a stage is of.
         stages: stages(context, sql_id.filter(|_| is_linked), &diagnosis.findings, STAGES),
         settings: settings.collect(),
-        hot_keys: hot_keys(&diagnosis.findings, &mapped, outline),
+        hot_keys: hot_keys(diagnosis.findings.iter().filter(of_this), &mapped, fragments),
         mapping: mapped,
-        sources: sources(diagnosis, evidence),
+        sources: sources(diagnosis, evidence, outline.as_ref()),
         open_questions: Vec::new(),
-        sql: outline.cloned(),
+        sql: outline,
     };
     report.open_questions = open_questions(&report, diagnosis, evidence);
     mask(&mut report);
     report
 }
 
-fn sources(diagnosis: &Diagnosis, evidence: &Evidence) -> Vec<Source> {
+fn sources(diagnosis: &Diagnosis, evidence: &Evidence, outline: Option<&Outline>) -> Vec<Source> {
     let (gave, mut limits): (&[&str], Vec<String>) = match evidence.run_kind {
         RunKind::EventLog => (&["jobs, stages, tasks, executors, plans and metrics, exact"], Vec::new()),
         RunKind::MonitoringApi => (
@@ -201,11 +208,11 @@ fn sources(diagnosis: &Diagnosis, evidence: &Evidence) -> Vec<Source> {
     let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let mut sources =
         vec![Source { kind: kind.to_owned(), name: diagnosis.source.clone(), gave: owned(gave), limits }];
-    if let Some(sql) = &evidence.sql {
-        let outline = &sql.content.outline;
+    if let Some(outline) = outline {
+        let given = evidence.sql.as_ref().map(|sql| sql.name.clone());
         sources.push(Source {
             kind: "SQL text".to_owned(),
-            name: sql.name.clone(),
+            name: given.unwrap_or_else(|| "in the execution's description".to_owned()),
             gave: vec![format!("{} clauses of {} statements", outline.fragments.len(), outline.statements)],
             limits: outline.notes.clone(),
         });
@@ -284,7 +291,7 @@ fn open_questions(report: &EvidenceReport, diagnosis: &Diagnosis, evidence: &Evi
         ),
         RunKind::MonitoringApi | RunKind::EventLog => {}
     }
-    if evidence.sql.is_none() && report.sql_id.is_some() {
+    if report.sql.is_none() && report.sql_id.is_some() {
         open.push("Which clause is behind an operator: give the query with --sql-file.".to_owned());
     }
     if let Some(located) = report.located.as_ref().filter(|located| located.sql_id.is_none()) {

@@ -2,7 +2,7 @@
 
 use crate::report::{EvidenceReport, StageLine};
 use emberscope_analysis::diagnosis::Diagnosis;
-use emberscope_analysis::finding::{Finding, Severity};
+use emberscope_analysis::finding::{Confidence, Finding, Severity};
 use emberscope_analysis::phrases;
 use emberscope_analysis::words::{duration, grouped, size};
 
@@ -173,7 +173,8 @@ fn plan(report: &EvidenceReport) -> Vec<Block> {
             mapped.keys.join(", "),
             clause,
             mapped.confidence.map_or_else(String::new, |confidence| confidence.name().to_owned()),
-            mapped.stages.join(", "),
+            mapped.stages.join(", ")
+                + if mapped.stages_confidence == Some(Confidence::Medium) { " (likely)" } else { "" },
             mapped.tasks.map_or_else(String::new, |tasks| tasks.to_string()),
             mapped.rows.map_or_else(|| NOT_MEASURED.to_owned(), grouped),
         ]
@@ -269,7 +270,7 @@ fn open(report: &EvidenceReport) -> Vec<Block> {
 }
 
 fn name_of(stage: &StageLine) -> String {
-    phrases::stage(stage.stage_id, stage.stage_attempt)
+    format!("{}.{}", stage.stage_id, stage.stage_attempt)
 }
 
 fn ms(value: Option<i64>) -> String {

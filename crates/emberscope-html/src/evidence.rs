@@ -6,15 +6,20 @@ use std::fmt::Write;
 
 /// Longest cell, characters.
 const CELL: usize = 400;
+/// Longest cell that is not broken into lines, characters.
+const SHORT: usize = 24;
 /// Longest text, characters.
 const TEXT: usize = 2000;
 
 /// All parts, numbered.
 pub(crate) fn parts(out: &mut String, parts: &[Section]) {
     for (n, part) in parts.iter().enumerate() {
-        let _ = write!(out, "<h2>{}. {}</h2>", n + 1, escape::text(part.title));
+        let _ = write!(out, "<section class=\"part\"><h2>{}. {}</h2>", n + 1, escape::text(part.title));
         part.blocks.iter().for_each(|one| block(out, one));
-        out.push('\n');
+        out.push_str("</section>\n");
+    }
+    if !parts.is_empty() {
+        out.push_str("<div class=\"full\"><h2>The diagnosis in full</h2></div>\n");
     }
 }
 
@@ -34,7 +39,7 @@ fn block(out: &mut String, block: &Block) {
             let _ = write!(out, "<pre><code>{}</code></pre>", escape::text(text));
         }
         Block::Table { head, rows } => {
-            out.push_str("<div class=\"wide\"><table class=\"scopes\"><thead><tr>");
+            out.push_str("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table class=\"ev\"><thead><tr>");
             for name in head {
                 let _ = write!(out, "<th scope=\"col\">{}</th>", escape::text(name));
             }
@@ -42,7 +47,9 @@ fn block(out: &mut String, block: &Block) {
             for row in rows {
                 out.push_str("<tr>");
                 for cell in row {
-                    let _ = write!(out, "<td>{}</td>", escape::short(cell, CELL));
+                    // What is short stays on one line; the rest has the room.
+                    let class = if cell.chars().count() <= SHORT { " class=\"s\"" } else { "" };
+                    let _ = write!(out, "<td{class}>{}</td>", escape::short(cell, CELL));
                 }
                 out.push_str("</tr>");
             }

@@ -28,6 +28,7 @@ pub(crate) fn top(out: &mut String, diagnosis: &Diagnosis, plots: &Plots) {
     let (class, status) = match application.status {
         ApplicationStatus::Succeeded => ("ok", "● succeeded"),
         ApplicationStatus::Failed => ("no", "✕ failed"),
+        _ if diagnosis.trust.is_running => ("so", "◐ still running"),
         ApplicationStatus::Incomplete => ("so", "◐ incomplete"),
         ApplicationStatus::Unknown => ("so", "? status unknown"),
     };

@@ -126,15 +126,46 @@ pub struct RunSource {
     pub provenance: Provenance,
 }
 
+/// What a run is known from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KnownFrom {
+    /// Its event log.
+    #[default]
+    EventLog,
+    /// Answers of Spark's monitoring API.
+    MonitoringApi,
+    /// The log of its driver.
+    DriverLog,
+    /// What `EXPLAIN` printed: nothing ran.
+    Explain,
+}
+
+/// Evidence of the same run that was left aside for a better one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftAside {
+    /// What it is, as shown to the user.
+    pub name: String,
+    /// Task attempts it knows.
+    pub task_attempts: u64,
+}
+
 /// What is to be said of a run that was put together from other evidence than its event log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Provenance {
+    /// What it is known from.
+    pub known_from: KnownFrom,
     /// What a reader of the numbers should know.
     pub notes: Vec<String>,
     /// Kinds of evidence that are not there at all.
     pub not_measured: BTreeSet<String>,
     /// What was there once, and is no more.
     pub forgotten: Vec<String>,
+    /// Whether the source says that the application still runs.
+    pub is_running: bool,
+    /// Task attempts that the source knows, where that is known before it is read.
+    pub task_attempts: u64,
+    /// Other evidence of the same run.
+    pub left_aside: Vec<LeftAside>,
 }
 
 /// Why a path gave no run.

@@ -126,6 +126,9 @@ pub struct Trust {
     pub engine: String,
     /// Spark's version, as the log tells it.
     pub spark_version: Option<String>,
+    /// The server says that the application still runs: numbers are of the moment it was asked.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_running: bool,
     /// Anything else a reader of the numbers should know.
     pub notes: Vec<String>,
     /// Kinds of evidence that the log does not hold at all.

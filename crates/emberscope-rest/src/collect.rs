@@ -2,6 +2,7 @@
 
 use crate::answers::{AnswerError, Answers};
 use crate::events::Events;
+use crate::parents::parents;
 use crate::plan::{self, Metrics, UpdatesOfTasks};
 use crate::shapes::{Application, Attempt, Environment, Executor, Job, Sql, Stage, Task, time_ms};
 use crate::tasks;
@@ -42,6 +43,10 @@ pub struct Collected {
     pub not_measured: BTreeSet<String>,
     /// What the server has forgotten.
     pub forgotten: Vec<String>,
+    /// Task attempts that were told.
+    pub task_attempts: u64,
+    /// Whether the server is the application's own, and the application has not ended.
+    pub is_running: bool,
 }
 
 /// Why answers make no run.
@@ -70,9 +75,9 @@ pub enum RestError {
 /// Queries that are asked for at a time.
 const SQL_PAGE: usize = 200;
 /// Tasks that are asked for at a time.
-const TASK_PAGE: usize = 10_000;
+const TASK_PAGE: usize = 2_000;
 /// Most pages of one list, should a server never end.
-const MOST_PAGES: usize = 10_000;
+const MOST_PAGES: usize = 50_000;
 
 /// Asks for all that makes a run. `progress` is told the number of answers so far.
 ///
@@ -105,6 +110,7 @@ pub fn collect(
     let mut made = Collected {
         application_id: application.id.clone(),
         attempt_id: attempt.attempt_id.clone(),
+        is_running: attempt.is_live(),
         ..Collected::default()
     };
     let queries = asked.queries(wanted, &mut made)?;
@@ -118,10 +124,11 @@ pub fn collect(
     environment_event(environment.as_ref(), &mut events)?;
     executor_events(&executors, &mut events)?;
     sql_starts(&queries, &mut metrics, &mut events)?;
-    job_starts(&jobs, &stages, &queries, &mut events)?;
+    let parents = parents(&jobs, &stages);
+    job_starts(&jobs, &stages, &queries, &parents, &mut events)?;
     let mut updates = std::mem::take(&mut metrics.of_tasks);
     for stage in &mut stages {
-        asked.stage(stage, &mut updates, &mut made, &mut events)?;
+        asked.stage(stage, &mut updates, &parents, &mut made, &mut events)?;
     }
     job_ends(&jobs, &mut events)?;
     // Of a task that the server has forgotten the number stays with its query.
@@ -138,6 +145,9 @@ pub fn collect(
     made.events = events.finish()?;
     Ok(made)
 }
+
+/// Likely parents by stage.
+type Parents = BTreeMap<u32, Vec<u32>>;
 
 /// Asks, and counts.
 struct Asked<'a> {
@@ -216,6 +226,7 @@ impl Asked<'_> {
         &self,
         stage: &mut Stage,
         updates: &mut UpdatesOfTasks,
+        parents: &Parents,
         made: &mut Collected,
         events: &mut Events,
     ) -> Result<(), RestError> {
@@ -224,7 +235,7 @@ impl Asked<'_> {
         }
         let key = (stage.stage_id, stage.attempt_id);
         events.add(&json!({
-            "Event": "SparkListenerStageSubmitted", "Stage Info": stage_info(stage, false),
+            "Event": "SparkListenerStageSubmitted", "Stage Info": stage_info(stage, parents, false),
             "Properties": { "spark.scheduler.pool": stage.scheduling_pool },
         }))?;
         let is_result = stage.shuffle_write_bytes == 0;
@@ -266,13 +277,14 @@ impl Asked<'_> {
             }
         }
         let n = seen.len() as u64;
+        made.task_attempts += n;
         if n < stage.num_tasks && stage.status != "ACTIVE" {
             let known = stage.num_tasks;
             made.forgotten.push(format!("tasks of stage {}.{}: {n} of {known} are known", key.0, key.1));
         }
         if stage.completion_time.is_some() {
             events.add(
-                &json!({ "Event": "SparkListenerStageCompleted", "Stage Info": stage_info(stage, true) }),
+                &json!({ "Event": "SparkListenerStageCompleted", "Stage Info": stage_info(stage, parents, true) }),
             )?;
         }
         Ok(())
@@ -368,13 +380,23 @@ fn sql_starts(queries: &[Sql], metrics: &mut Metrics, events: &mut Events) -> io
     Ok(())
 }
 
-fn job_starts(jobs: &[Job], stages: &[Stage], queries: &[Sql], events: &mut Events) -> io::Result<()> {
+fn job_starts(
+    jobs: &[Job],
+    stages: &[Stage],
+    queries: &[Sql],
+    parents: &Parents,
+    events: &mut Events,
+) -> io::Result<()> {
     let of_jobs: BTreeMap<u32, u64> =
         queries.iter().flat_map(|sql| sql.job_ids().map(|job| (job, sql.id))).collect();
+    let mut by_id: BTreeMap<u32, &Stage> = BTreeMap::new();
+    for stage in stages {
+        by_id.entry(stage.stage_id).or_insert(stage);
+    }
     for job in jobs {
-        let listed = |id: &u32| stages.iter().find(|stage| stage.stage_id == *id);
+        let listed = |id: &u32| by_id.get(id).copied();
         let infos: Vec<Value> =
-            job.stage_ids.iter().filter_map(listed).map(|stage| stage_info(stage, false)).collect();
+            job.stage_ids.iter().filter_map(listed).map(|stage| stage_info(stage, parents, false)).collect();
         let mut properties = Map::new();
         let mut set = |key: &str, value: Option<String>| {
             if let Some(value) = value {
@@ -427,18 +449,19 @@ fn sql_ends(queries: &[Sql], metrics: &Metrics, events: &mut Events) -> io::Resu
             };
             events.add(&json!({
                 "Event": "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd", "executionId": sql.id,
-                "time": start + duration, "errorMessage": error,
+                "time": start.saturating_add(duration), "errorMessage": error,
             }))?;
         }
     }
     Ok(())
 }
 
-fn stage_info(stage: &Stage, is_end: bool) -> Value {
+fn stage_info(stage: &Stage, parents: &Parents, is_end: bool) -> Value {
     let rdds: Vec<Value> = stage.rdd_ids.iter().map(|id| json!({ "RDD ID": id, "Name": "" })).collect();
     let mut info = json!({
         "Stage ID": stage.stage_id, "Stage Attempt ID": stage.attempt_id, "Stage Name": stage.name,
-        "Number of Tasks": stage.num_tasks, "RDD Info": rdds, "Parent IDs": [],
+        "Number of Tasks": stage.num_tasks, "RDD Info": rdds,
+        "Parent IDs": parents.get(&stage.stage_id).map_or(&[][..], Vec::as_slice),
         "Details": stage.details.as_deref().unwrap_or_default(),
         "Submission Time": time_ms(stage.submission_time.as_deref()), "Accumulables": [],
         "Resource Profile Id": stage.resource_profile_id.unwrap_or(0),
@@ -460,9 +483,10 @@ fn stage_info(stage: &Stage, is_end: bool) -> Value {
 fn forgotten(jobs: &[Job], stages: &[Stage], queries: &[Sql], made: &mut Collected) {
     let mut say = |what: &str, setting: &str, known: &BTreeSet<u64>| {
         let Some(last) = known.last() else { return };
-        let missing = last + 1 - known.len() as u64;
+        let all = last.saturating_add(1);
+        let missing = all.saturating_sub(known.len() as u64);
         if missing > 0 {
-            made.forgotten.push(format!("{missing} of {} {what} ({setting})", last + 1));
+            made.forgotten.push(format!("{missing} of {all} {what} ({setting})"));
         }
     };
     say("jobs", "spark.ui.retainedJobs", &jobs.iter().map(|job| u64::from(job.job_id)).collect());

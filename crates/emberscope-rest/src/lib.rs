@@ -12,6 +12,7 @@
 mod answers;
 mod collect;
 mod events;
+mod parents;
 mod plan;
 mod reason;
 mod shapes;

@@ -20,7 +20,17 @@ pub(crate) struct Attempt {
     pub(crate) end_time_epoch: Option<i64>,
     pub(crate) spark_user: Option<String>,
     pub(crate) completed: bool,
+    pub(crate) last_updated_epoch: Option<i64>,
     pub(crate) app_spark_version: Option<String>,
+}
+
+impl Attempt {
+    /// Whether an application tells this of itself. A History Server has the time of the log's last change in the
+    /// place where a live UI repeats the start.
+    pub(crate) fn is_live(&self) -> bool {
+        let start = self.start_time_epoch.filter(|start| *start > 0);
+        !self.completed && start.is_some() && self.last_updated_epoch == start
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -21,10 +21,10 @@ pub(crate) fn event(stage: (u32, u32), is_result: bool, task: &Task, updates: &[
             "Event": "SparkListenerTaskStart", "Stage ID": stage.0, "Stage Attempt ID": stage.1, "Task Info": info,
         });
     };
-    let finish = launch + duration;
+    let finish = launch.saturating_add(duration);
     info["Finish Time"] = json!(finish);
     if task.getting_result_time > 0 {
-        info["Getting Result Time"] = json!(finish - task.getting_result_time);
+        info["Getting Result Time"] = json!(finish.saturating_sub(task.getting_result_time));
     }
     info["Failed"] = json!(task.status == "FAILED");
     info["Killed"] = json!(task.status == "KILLED");

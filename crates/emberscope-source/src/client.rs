@@ -2,7 +2,7 @@
 
 use crate::credentials::{self, Credentials};
 use crate::download::Download;
-use crate::error::FetchError;
+use crate::error::{ENDLESS, FetchError};
 use crate::limits::Limits;
 use crate::secret::shown;
 use emberscope_negotiate::Negotiator;
@@ -238,7 +238,7 @@ impl Client {
             }
             url = self.next(&url, response.headers(), status)?;
         }
-        Err(refuse(start, &url, "that is one redirect after the other").into())
+        Err(refuse(start, &url, ENDLESS).into())
     }
 
     /// Where a redirect leads, if that is allowed.

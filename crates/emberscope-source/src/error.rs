@@ -114,6 +114,9 @@ pub enum FetchError {
     Spool(#[from] io::Error),
 }
 
+/// Why redirects are not followed any more.
+pub(crate) const ENDLESS: &str = "that is one redirect after the other";
+
 impl FetchError {
     /// What the user can do.
     pub fn hint(&self) -> String {
@@ -129,6 +132,9 @@ impl FetchError {
                 "--ca-cert FILE names the authority of a private certificate; --insecure does without checking"
                     .to_owned()
             }
+            Self::Connection { reason, .. } if reason.contains("tls handshake") => {
+                "that port may not speak https: try http, or the port that does".to_owned()
+            }
             Self::Connection { .. } => {
                 "check host, port and proxy variables; the live UI is gone once the application has ended, and \
                  then the History Server or the event log has the run"
@@ -141,6 +147,10 @@ impl FetchError {
             }
             Self::Large { .. } => "raise --max-download, or copy the event log itself".to_owned(),
             Self::Status { status, wants_kerberos, .. } => status_hint(*status, *wants_kerberos),
+            Self::Redirect { why: ENDLESS, .. } => {
+                "it may want a login: copy the cookie of your browser into --cookie, or use --token, --user or --header"
+                    .to_owned()
+            }
             Self::Redirect { .. } => {
                 "if that host is right, name it, or add --allow-redirects; credentials go only to the host that \
                  was named"

@@ -5,4 +5,5 @@
 
 pub mod driver_log;
 pub mod explain;
+pub mod kind;
 pub mod sql;

@@ -10,6 +10,7 @@ use crate::messages;
 use crate::output::Guard;
 use crate::progress::Progress;
 use crate::render;
+use emberscope_evidence::merging::best;
 use emberscope_log::source::{PathStatus, RunSource, SkippedPath, discover};
 use emberscope_model::run::{Run, RunIdentity};
 use std::collections::BTreeMap;
@@ -68,11 +69,30 @@ pub(crate) fn for_all_runs<T>(
         found.extend(find(reading, guards, source, &mut tally));
     }
     found.extend(reading.extra.iter().cloned());
+    if found.is_empty() {
+        found.extend(reading.fallback.iter().cloned());
+        for run in &mut found {
+            let tried = tally.misses.iter().map(|(message, _)| format!("this is all there is: {message}"));
+            run.provenance.notes.extend(tried);
+        }
+    }
+    let found = best(found);
+    tell_left_aside(reading, &found);
     check_members(guards, &found)?;
     let several = found.len() > 1;
     tally.read(reading, found, &read, &mut |run, more| show(run, more, several))?;
     let is_whole = !tally.is_partial && tally.gaps.is_empty();
     Ok(ReadAll { exit: tally.exit(reading), is_whole })
+}
+
+fn tell_left_aside(reading: &Reading, found: &[RunSource]) {
+    for run in found.iter().filter(|_| !reading.quiet) {
+        for other in &run.provenance.left_aside {
+            let message =
+                format!("{} is the same application: its event log {} is used", other.name, run.label);
+            messages::note(&message, None);
+        }
+    }
 }
 
 /// What a source holds; what it does not is told, or kept for the end.

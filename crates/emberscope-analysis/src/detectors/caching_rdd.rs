@@ -51,9 +51,11 @@ pub(super) fn check(ctx: &Context<'_>, sink: &mut Sink) {
     }
 }
 
-/// Whether an RDD reads data from outside: it has no parents.
+/// Whether an RDD reads data from outside: it has no parents. One without a name is known by its number alone, as
+/// the monitoring API tells it, and parents are not.
 fn is_source(ctx: &Context<'_>, id: u32) -> bool {
-    ctx.run.storage.rdds.get(&id).is_some_and(|rdd| rdd.parent_ids.is_empty())
+    let has_name = ctx.run.rdd_name(id).is_some_and(|name| !name.is_empty());
+    has_name && ctx.run.storage.rdds.get(&id).is_some_and(|rdd| rdd.parent_ids.is_empty())
 }
 
 /// The stages that compute what earlier ones had computed: `take` and `toLocalIterator` go through the partitions of

@@ -45,6 +45,11 @@ fn check(ctx: &Context<'_>, sink: &mut Sink) {
     let seen = ctx.wall_ms.map(duration);
     let cut = if run.trust.truncated_tail { ", in the middle of a line" } else { "" };
     let title = match seen {
+        Some(seen) if run.trust.is_running => format!(
+            "The application is still running, {seen} after its start, with {} and {} at work",
+            count(jobs, "job"),
+            count(stages, "stage")
+        ),
         Some(seen) => format!(
             "The log ends {seen} into the run{cut}, with {} and {} still running",
             count(jobs, "job"),
@@ -61,12 +66,14 @@ fn check(ctx: &Context<'_>, sink: &mut Sink) {
     if let Some(wall) = ctx.wall_ms {
         claim = claim.evidence("seen_wall_ms", wall);
     }
-    claim.recommendation = Recommendation {
-        text: "Read the log again when the run has ended. If it ended already, its driver was killed or did not stop \
-               Spark: look at the driver's own log and at the cluster manager's."
-            .to_owned(),
-        changes: Vec::new(),
+    let advice = match run.trust.is_running {
+        true => "Ask again when the run has ended.",
+        false => {
+            "Read the log again when the run has ended. If it ended already, its driver was killed or did not stop \
+             Spark: look at the driver's own log and at the cluster manager's."
+        }
     };
+    claim.recommendation = Recommendation { text: advice.to_owned(), changes: Vec::new() };
     claim.nature = Nature::Resource;
     claim.confidence = Confidence::High;
     claim.worth = Worth::None;

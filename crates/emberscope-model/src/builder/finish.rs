@@ -12,7 +12,7 @@ use crate::sql::{SqlExecution, SqlStatus};
 use crate::trust::{FileStatus, StageCoverage, Trust};
 use emberscope_log::columns::TaskStatus;
 use emberscope_log::event::task::TaskRow;
-use emberscope_log::source::Provenance;
+use emberscope_log::source::{LeftAside, Provenance};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 impl RunBuilder {
@@ -205,6 +205,7 @@ impl RunBuilder {
             trust.notes.push(format!("{what}: {times}"));
         }
         trust.notes.extend(distant_end(run));
+        tell_left_aside(&self.source.provenance.left_aside, run, trust);
         if trust.compacted {
             trust.notes.push(
                 "Spark compacted this log: events of finished jobs were removed, so totals are too low"
@@ -224,6 +225,7 @@ const TOLD_FORGOTTEN: usize = 5;
 fn tell_provenance(provenance: &Provenance, trust: &mut Trust) {
     trust.notes.extend(provenance.notes.iter().cloned());
     trust.not_logged.extend(provenance.not_measured.iter().cloned());
+    trust.is_running = provenance.is_running;
     let forgotten = &provenance.forgotten;
     if forgotten.is_empty() {
         return;
@@ -237,6 +239,20 @@ fn tell_provenance(provenance: &Provenance, trust: &mut Trust) {
         file.status = FileStatus::Partial;
         file.reason = Some(reason.clone());
         file.hint = Some("the event log has all of it".to_owned());
+    }
+}
+
+/// That a better piece of evidence was taken, and what the other one has beyond it.
+fn tell_left_aside(left_aside: &[LeftAside], run: &Run, trust: &mut Trust) {
+    let own: u64 = run.stages.iter().map(|stage| stage.tasks.rows() as u64).sum();
+    for LeftAside { name, task_attempts } in left_aside {
+        trust.notes.push(match *task_attempts > own {
+            true => format!(
+                "{name} tells of the same application and knows {task_attempts} task attempts, of which this log has \
+                 {own}: the log was used, since it is exact; ask the address alone for what came after it"
+            ),
+            false => format!("{name} tells of the same application: the log was used, since it is exact"),
+        });
     }
 }
 

@@ -13,6 +13,7 @@ use emberscope_analysis::views::sql::SqlView;
 use emberscope_analysis::views::stage::StageView;
 use emberscope_analysis::views::storage::{StorageView, storage};
 use emberscope_analysis::views::timeline::{Timeline, series::Series};
+use emberscope_evidence::view::SqlMapping;
 
 pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
@@ -198,6 +199,14 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         params: sql::plans::DIFF_PARAMS,
         schema: schema::<PlanDiff>,
         answer: |app, at, params| bytes(&sql::plans::diff(&*opened(app, at[0])?, at, params)?),
+    },
+    Endpoint {
+        path: "/runs/{run}/sql/{execution}/mapping",
+        name: "getMapping",
+        doc: "Operators of a plan with the clauses of the SQL text they come from, their stages and tasks, and how sure that is; for skewed operators the statement that would show the hot value.",
+        params: sql::mapping::PARAMS,
+        schema: schema::<SqlMapping>,
+        answer: |app, at, params| bytes(&sql::mapping::get(&*opened(app, at[0])?, at, params)?),
     },
     Endpoint {
         path: "/reference",

@@ -81,3 +81,65 @@ fn changes_between_versions() {
     let text = run.json("sql/0/plans/last/text");
     assert!(text["text"].as_str().unwrap().contains("== Physical Plan =="), "{text}");
 }
+
+#[test]
+fn operators_are_tied_to_clauses_stages_and_tasks() {
+    let run = Run::of("explain-4.3.0");
+    let row = list(&run.json("sql"), "executions")
+        .iter()
+        .rev()
+        .find(|row| row["root_id"] == row["id"])
+        .unwrap()
+        .clone();
+    let id = &row["id"];
+    let mapping = run.json(&format!("sql/{id}/mapping"));
+    assert_eq!(mapping["statement"]["origin"], "log");
+    let text = mapping["statement"]["text"].as_str().unwrap();
+    assert!(text.starts_with("SELECT d.name,\n") && text.ends_with("LIMIT 10"), "{text}");
+    let operators = list(&mapping, "operators");
+    let join = operators.iter().find(|one| one["operator"] == "SortMergeJoin").unwrap();
+    assert_eq!(join["fragment"]["start"], json!({ "line": 6, "column": 6 }));
+    assert_eq!((&join["confidence"], &join["stages_confidence"]), (&json!("high"), &json!("high")), "{join}");
+    assert!(
+        !list(join, "stages").is_empty()
+            && join["tasks"].as_u64().unwrap() > 0
+            && join["rows"].as_u64().unwrap() > 0
+    );
+    // Places are those of the text that is answered, and operators those of the plan.
+    let lines: Vec<&str> = text.lines().collect();
+    let plan = run.json(&format!("sql/{id}/plans/last"));
+    for operator in operators.iter().filter(|one| one["fragment"].is_object()) {
+        let (start, end) = (&operator["fragment"]["start"], &operator["fragment"]["end"]);
+        assert!(
+            start["line"].as_u64().unwrap() <= end["line"].as_u64().unwrap()
+                && end["line"].as_u64().unwrap() <= lines.len() as u64
+        );
+    }
+    let shown: BTreeSet<i64> = list(&plan, "nodes").iter().map(|node| node["id"].as_i64().unwrap()).collect();
+    assert!(operators.iter().filter(|one| shown.contains(&one["node_id"].as_i64().unwrap())).count() >= 10);
+    let first = run.json(&format!("sql/{id}/mapping?version=0"));
+    assert_eq!(first["version"], 0);
+    assert!(list(&first, "operators").iter().any(|one| one["operator"] == "SortMergeJoin"));
+}
+
+#[test]
+fn a_statement_that_the_log_lacks_can_be_given() {
+    let run = Run::of("sql-aqe-4.3.0");
+    let id = list(&run.json("sql"), "executions")
+        .iter()
+        .max_by_key(|row| row["plan_nodes"].as_u64())
+        .unwrap()["id"]
+        .clone();
+    assert_eq!(run.json(&format!("sql/{id}/mapping"))["statement"], Value::Null);
+    let given = run.json(&format!("sql/{id}/mapping?statement=SELECT%20k%20FROM%20t%20WHERE%20password%20%3D%20%27hunter2%27%20GROUP%20BY%20k"));
+    assert_eq!(given["statement"]["origin"], "given");
+    assert!(!given.to_string().contains("hunter2"), "{given}");
+    assert!(!list(&given["statement"], "fragments").is_empty());
+    for (wrong, status) in
+        [("9999/mapping", StatusCode::NOT_FOUND), ("0/mapping?version=99", StatusCode::NOT_FOUND)]
+    {
+        assert_eq!(run.get(&format!("sql/{wrong}")).status, status, "{wrong}");
+    }
+    let long = format!("sql/{id}/mapping?statement=SELECT+{}", "a".repeat(65_600));
+    assert_eq!(run.get(&long).status, StatusCode::BAD_REQUEST);
+}

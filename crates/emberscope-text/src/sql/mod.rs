@@ -156,6 +156,22 @@ fn parsed(tokens: &[TokenWithSpan]) -> Result<sqlparser::ast::Statement, sqlpars
     }
 }
 
+/// Words that statements with a plan begin with.
+const FIRST_WORDS: [&str; 14] = [
+    "select", "with", "insert", "create", "replace", "merge", "update", "delete", "from", "cache", "explain",
+    "values", "table", "(",
+];
+
+/// Whether there is a statement in a text: one that begins as such, and has a clause.
+pub fn has_statement(text: &str, outline: &Outline) -> bool {
+    let begins = |part: &str| {
+        let normal = normalised(part);
+        FIRST_WORDS.contains(&normal.split(' ').next().unwrap_or_default())
+    };
+    // `create at Main.scala:12` has such a word, too, but no clause.
+    !outline.fragments.is_empty() && text.split(';').any(begins)
+}
+
 /// A statement without what differs between two writings of it: comments, white space, case, the end.
 pub fn normalised(text: &str) -> String {
     let Ok(tokens) = Tokenizer::new(&SparkSqlDialect, text).tokenize() else {

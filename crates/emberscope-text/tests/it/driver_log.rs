@@ -20,7 +20,7 @@ fn run_of(log: &DriverLog) -> Run {
 
 #[test]
 fn the_log_of_a_real_driver() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/driver-3.5.9.log");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/explain-3.5.9/driver.log");
     let log = read(&std::fs::read_to_string(path).unwrap());
     // The level was raised when the application had its id already.
     assert_eq!(log.application_id, None);
@@ -100,7 +100,7 @@ fn logs_in_json_and_plans_inside() {
 
 #[test]
 fn nothing_panics_and_little_is_kept() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/driver-3.5.9.log");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/explain-3.5.9/driver.log");
     let text = std::fs::read(path).unwrap();
     for cut in (0..text.len()).step_by(37) {
         DriverLog::read(&text[cut..(cut + 400).min(text.len())]).unwrap().to_events();

@@ -8,7 +8,7 @@ fn of(text: &str, kind: FragmentKind) -> Vec<Fragment> {
 
 #[test]
 fn clauses_of_a_real_query() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/query.sql");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/explain-3.5.9/query.sql");
     let text = std::fs::read_to_string(path).unwrap();
     let found = outline(&text);
     assert_eq!((found.statements, found.notes.len()), (1, 0), "{:?}", found.notes);
@@ -94,4 +94,30 @@ fn nothing_panics() {
     }
     outline(&"(".repeat(10_000));
     outline(&"SELECT ".repeat(10_000));
+}
+
+#[test]
+fn statements_are_told_from_call_sites_and_words() {
+    let is = |text: &str| emberscope_text::sql::has_statement(text, &outline(text));
+    for text in [
+        "SELECT a FROM t",
+        "-- nightly\nWITH x AS (SELECT 1 a) SELECT * FROM x",
+        "SET spark.sql.shuffle.partitions=10;\nINSERT INTO t SELECT * FROM u",
+        "(SELECT a FROM t) UNION ALL SELECT b FROM u",
+        "CREATE TABLE x AS SELECT a FROM t",
+        "EXPLAIN FORMATTED SELECT a FROM t",
+    ] {
+        assert!(is(text), "{text}");
+    }
+    for text in [
+        "",
+        "collect at X.py:3",
+        "create at X:1",
+        "delete at A.java:9",
+        "load the shop",
+        "Spark Connect - x",
+        "\0\u{1}",
+    ] {
+        assert!(!is(text), "{text}");
+    }
 }

@@ -88,6 +88,8 @@ pub(crate) struct Reading {
     pub(crate) sql_id: Option<u64>,
     /// Runs that were put together from other evidence, beside what the sources hold.
     pub(crate) extra: Vec<RunSource>,
+    /// Runs that are taken where the sources give none.
+    pub(crate) fallback: Vec<RunSource>,
     /// How to talk to servers.
     pub(crate) client: Box<ClientOptions>,
 }
@@ -184,6 +186,7 @@ fn reading(sources: Vec<String>, args: &ReadingArgs, remote: &RemoteArgs) -> any
         client: Box::new(remote::mean(remote)?),
         sql_id: None,
         extra: Vec::new(),
+        fallback: Vec::new(),
     })
 }
 

@@ -21,7 +21,6 @@ use emberscope_evidence::report::{EvidenceReport, report};
 use emberscope_evidence::sections::sections;
 use emberscope_evidence::{Evidence, RunKind};
 use emberscope_log::block::ParseOptions;
-use emberscope_log::source::{Provenance, RunSource};
 use emberscope_model::load::load;
 use emberscope_model::run::Run;
 use std::path::Path;
@@ -52,7 +51,9 @@ pub(crate) fn run(options: &DiagnoseOptions) -> anyhow::Result<Exit> {
     let read = for_all_runs(
         &reading,
         &guards,
-        |source, progress| (load(source, reading.scan, parse, progress), kind_of(source, &evidence)),
+        |source, progress| {
+            (load(source, reading.scan, parse, progress), RunKind::from(source.provenance.known_from))
+        },
         |run, kind, several| {
             if several && matches!(main, Some((DiagnoseFormat::Html, _))) {
                 let message = "HTML holds one run, and there are several";
@@ -179,21 +180,6 @@ fn as_json(answer: Answer<'_>) -> anyhow::Result<String> {
     Ok(serde_json::to_string(&answer)? + "\n")
 }
 
-/// What a run was read from.
-fn kind_of(source: &RunSource, evidence: &Evidence) -> RunKind {
-    if source.provenance == Provenance::default() {
-        return RunKind::EventLog;
-    }
-    let is = |name: Option<&String>| name == Some(&source.label);
-    if is(evidence.driver_log.as_ref().map(|log| &log.name)) {
-        RunKind::DriverLog
-    } else if is(evidence.explain.as_ref().map(|plan| &plan.name)) {
-        RunKind::Explain
-    } else {
-        RunKind::MonitoringApi
-    }
-}
-
 /// The execution that a text and a time mean, where none was named.
 fn locate_in(context: &Context<'_>, options: &DiagnoseOptions, evidence: &Evidence) -> Option<Located> {
     let text = evidence.sql.as_ref().map(|sql| (sql.content.text.as_str(), &sql.content.outline));
@@ -256,7 +242,7 @@ fn thresholds(path: Option<&Path>) -> anyhow::Result<Thresholds> {
     })?;
     Thresholds::from_toml(&text).map_err(|error| {
         let hint = match &error {
-            ThresholdError::Tag(_) => format!("known are RUN, {}", reference::tags().join(", ")),
+            ThresholdError::Tag(_) => format!("known are RUN, LOCATE, {}", reference::tags().join(", ")),
             ThresholdError::Name { tag, .. } | ThresholdError::Value { tag, .. } => {
                 format!("`emberscope docs {tag}` lists them with their defaults")
             }

@@ -10,7 +10,9 @@ pub(crate) fn run(name: Option<&str>) -> anyhow::Result<Exit> {
     let page = match name {
         None => reference::index(),
         // What holds for all findings, as thresholds call it.
-        Some(name) if name.eq_ignore_ascii_case("RUN") => reference::index(),
+        Some(name) if ["RUN", "LOCATE"].iter().any(|tag| name.eq_ignore_ascii_case(tag)) => {
+            reference::index()
+        }
         Some(name) => match reference::find(name) {
             Some(page) => page.markdown,
             None => {

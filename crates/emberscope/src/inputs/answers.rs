@@ -1,8 +1,8 @@
 //! Runs from answers of Spark's monitoring API.
 
 use emberscope_log::input::Memory;
-use emberscope_log::source::{Discovery, PathStatus, Provenance, SkippedPath, discover_input};
-use emberscope_rest::{Answers, Collected, Saved, Wanted, collect};
+use emberscope_log::source::{Discovery, KnownFrom, PathStatus, Provenance, SkippedPath, discover_input};
+use emberscope_rest::{Answers, Saved, Wanted, collect};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -45,15 +45,18 @@ pub(super) fn discovery(
         let (message, hint) = text.split_once('\n').unwrap_or((&text, HINT));
         (format!("{label}: {message}"), hint.to_owned())
     })?;
-    let Collected { events, application_id, attempt_id, notes, not_measured, forgotten } = made;
-    let mut found = discover_input(Arc::new(Memory::new(label, events)));
+    let mut found = discover_input(Arc::new(Memory::new(label, made.events)));
     for run in &mut found.runs {
-        run.app_id_hint = Some(application_id.clone()).filter(|id| !id.is_empty());
-        run.attempt_hint.clone_from(&attempt_id);
+        run.app_id_hint = Some(made.application_id.clone()).filter(|id| !id.is_empty());
+        run.attempt_hint.clone_from(&made.attempt_id);
         run.provenance = Provenance {
-            notes: notes.clone(),
-            not_measured: not_measured.clone(),
-            forgotten: forgotten.clone(),
+            known_from: KnownFrom::MonitoringApi,
+            notes: made.notes.clone(),
+            not_measured: made.not_measured.clone(),
+            forgotten: made.forgotten.clone(),
+            is_running: made.is_running,
+            task_attempts: made.task_attempts,
+            left_aside: Vec::new(),
         };
     }
     Ok(found)

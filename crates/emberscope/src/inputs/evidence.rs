@@ -4,16 +4,16 @@ use super::remote;
 use crate::cli::{EvidenceFiles, Reading};
 use crate::exit::UsageError;
 use crate::messages;
+use emberscope_evidence::runs::of_texts;
 use emberscope_evidence::{Evidence, Named, SqlText};
-use emberscope_log::input::Memory;
-use emberscope_log::source::{Provenance, RunSource, discover_input};
+use emberscope_log::source::RunSource;
 use emberscope_source::credentials::Credentials;
 use emberscope_text::driver_log::DriverLog;
-use emberscope_text::explain::{self, Explained};
-use emberscope_text::sql::{self, outline};
-use std::io::BufReader;
+use emberscope_text::explain;
+use emberscope_text::kind::{TextKind, kind};
+use emberscope_text::sql::{self, has_statement, outline};
+use std::io::{BufReader, Read};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Texts that were read, and what to read with them.
@@ -25,6 +25,8 @@ pub(crate) struct Gathered {
 
 /// Most bytes of a file of `EXPLAIN` output.
 const MOST_EXPLAIN_BYTES: u64 = 64 << 20;
+/// Bytes of a file by which it is told what it is.
+const HEAD_BYTES: u64 = 64 << 10;
 /// How long an address that a log names is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How many addresses of a log are tried.
@@ -38,23 +40,39 @@ pub(crate) fn gather(files: &EvidenceFiles, reading: &Reading) -> anyhow::Result
     if let Some(file) = &files.sql {
         let text = read("--sql-file", file, sql::MOST_BYTES as u64)?;
         let content = SqlText { outline: outline(&text), text };
+        if !has_statement(&content.text, &content.outline) {
+            let message = format!("--sql-file {}: there is no query in it", file.display());
+            return Err(UsageError::new(
+                message,
+                meant(content.text.as_bytes(), "give the statement as it was run"),
+            )
+            .into());
+        }
         evidence.sql = Some(Named { name: shown(file), content });
     }
     if let Some(file) = &files.explain {
         let text = read("--explain", file, MOST_EXPLAIN_BYTES)?;
         let Some(content) = explain::parse(&text) else {
             let message = format!("--explain {}: there is no physical plan in it", file.display());
-            return Err(UsageError::new(message, "give what `EXPLAIN FORMATTED SELECT ...` prints").into());
+            let hint = meant(text.as_bytes(), "give what `EXPLAIN FORMATTED SELECT ...` prints");
+            return Err(UsageError::new(message, hint).into());
         };
         evidence.explain = Some(Named { name: shown(file), content });
     }
     if let Some(file) = &files.driver_log {
         let opened = std::fs::File::open(file).and_then(|file| DriverLog::read(BufReader::new(file)));
         let content = opened.map_err(|error| unreadable("--driver-log", file, &error))?;
+        let is_empty = content.jobs.is_empty() && content.stages.is_empty() && content.plan.is_none();
+        if is_empty && let Some(hint) = head(file).as_deref().and_then(kind).and_then(hint_of) {
+            let message = format!("--driver-log {}: it is no log of a driver", file.display());
+            return Err(UsageError::new(message, hint).into());
+        }
         evidence.driver_log = Some(Named { name: shown(file), content });
     }
     if reading.sources.is_empty() {
         gathered.without_source()?;
+    } else {
+        gathered.reading.fallback = of_texts(&mut gathered.evidence);
     }
     Ok(gathered)
 }
@@ -63,31 +81,20 @@ impl Gathered {
     /// Finds a run where none was named.
     fn without_source(&mut self) -> anyhow::Result<()> {
         let evidence = &mut self.evidence;
-        if let Some(log) = &evidence.driver_log {
-            if let Some(runs) = follow(&log.content, &self.reading, &mut evidence.notes) {
-                self.reading.extra = runs;
-                return Ok(());
-            }
-            if !log.content.jobs.is_empty() || !log.content.stages.is_empty() {
-                let plan = evidence.explain.as_ref().map(|plan| plan.content.clone());
-                let plan = plan.or_else(|| log.content.plan.as_deref().and_then(explain::parse));
-                self.reading.extra = run_of_log(log, plan.as_ref(), evidence.sql.as_ref());
-                return Ok(());
-            }
-            if evidence.explain.is_none()
-                && let Some(content) = log.content.plan.as_deref().and_then(explain::parse)
-            {
-                evidence.explain = Some(Named { name: log.name.clone(), content });
-            }
-        }
-        if let Some(plan) = &evidence.explain {
-            self.reading.extra = run_of_plan(plan, evidence.sql.as_ref());
+        if let Some(log) = &evidence.driver_log
+            && let Some(runs) = follow(&log.content, &self.reading, &mut evidence.notes)
+        {
+            self.reading.extra = runs;
             return Ok(());
         }
-        let name = evidence.driver_log.as_ref().map_or("", |log| log.name.as_str());
-        let message = format!("--driver-log {name}: no job, no stage and no plan is in it");
-        let hint = "Spark logs jobs at the level INFO; or name the run's address or its event log";
-        Err(UsageError::new(message, hint).into())
+        self.reading.extra = of_texts(evidence);
+        if self.reading.extra.is_empty() {
+            let name = evidence.driver_log.as_ref().map_or("", |log| log.name.as_str());
+            let message = format!("--driver-log {name}: no job, no stage and no plan is in it");
+            let hint = "Spark logs jobs at the level INFO; or name the run's address or its event log";
+            return Err(UsageError::new(message, hint).into());
+        }
+        Ok(())
     }
 }
 
@@ -113,55 +120,28 @@ fn follow(log: &DriverLog, reading: &Reading, notes: &mut Vec<String>) -> Option
     None
 }
 
-fn run_of_log(
-    log: &Named<DriverLog>,
-    plan: Option<&Explained>,
-    sql: Option<&Named<SqlText>>,
-) -> Vec<RunSource> {
-    let content = &log.content;
-    let mut notes = vec!["put together from the driver's log, not from an event log".to_owned()];
-    notes.extend(content.notes.iter().cloned());
-    let not_measured =
-        ["metrics of tasks", "executors' cores", "settings", "SQL executions", "parents of stages"];
-    let provenance = Provenance {
-        notes,
-        not_measured: not_measured.iter().map(|what| (*what).to_owned()).collect(),
-        ..Provenance::default()
-    };
-    let mut events = content.to_events();
-    if let Some(plan) = plan {
-        events.extend_from_slice(plan_event(plan, sql, content.first_ms).as_bytes());
-    }
-    runs(&log.name, events, content.application_id.as_deref(), &provenance)
+/// What the user may have meant with a file.
+fn meant(bytes: &[u8], otherwise: &str) -> String {
+    kind(bytes).and_then(hint_of).unwrap_or(otherwise).to_owned()
 }
 
-/// A query with a plan, as an event.
-fn plan_event(plan: &Explained, sql: Option<&Named<SqlText>>, time_ms: Option<i64>) -> String {
-    let description = sql.map_or("EXPLAIN", |sql| sql.content.text.as_str());
-    let start = serde_json::json!({
-        "Event": "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart", "executionId": 0,
-        "description": description, "details": "", "physicalPlanDescription": "", "time": time_ms.unwrap_or(0),
-        "sparkPlanInfo": plan.plan_info(),
-    });
-    format!("{start}\n")
+fn hint_of(kind: TextKind) -> Option<&'static str> {
+    Some(match kind {
+        TextKind::EventLog => "it is an event log: name it without an option",
+        TextKind::Packed => {
+            "it is compressed: an event log is named without an option, all else is unpacked first"
+        }
+        TextKind::WebPage => "it is a web page: save the text itself",
+        TextKind::Plan => "it is what EXPLAIN prints: give it with --explain",
+        TextKind::Statement => "it is SQL: give it with --sql-file",
+    })
 }
 
-fn run_of_plan(plan: &Named<Explained>, sql: Option<&Named<SqlText>>) -> Vec<RunSource> {
-    let provenance = Provenance {
-        notes: vec!["a plan as EXPLAIN shows it: nothing ran".to_owned()],
-        not_measured: ["everything that takes time".to_owned()].into(),
-        ..Provenance::default()
-    };
-    runs(&plan.name, plan_event(&plan.content, sql, None).into_bytes(), None, &provenance)
-}
-
-fn runs(name: &str, events: Vec<u8>, id: Option<&str>, provenance: &Provenance) -> Vec<RunSource> {
-    let mut found = discover_input(Arc::new(Memory::new(name, events))).runs;
-    for run in &mut found {
-        run.app_id_hint = id.map(str::to_owned);
-        run.provenance = provenance.clone();
-    }
-    found
+/// The beginning of a file.
+fn head(file: &Path) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(file).ok()?.take(HEAD_BYTES).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
 }
 
 fn shown(file: &Path) -> String {

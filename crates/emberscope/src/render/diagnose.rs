@@ -30,7 +30,7 @@ const QUOTED: usize = 400;
 /// A diagnosis as text.
 pub(crate) fn text(diagnosis: &Diagnosis, facts: &Facts, look: Look, is_first: bool, all: bool) -> String {
     let width = look.width;
-    let mut lines = summary::head(&diagnosis.application, facts, &diagnosis.trust.engine, width);
+    let mut lines = summary::head(&diagnosis.application, facts, &diagnosis.trust, width);
     let mut block = |more: Vec<Line>| {
         if !more.is_empty() {
             lines.push(Line::default());

@@ -68,6 +68,7 @@ fn head(out: &mut String, diagnosis: &Diagnosis) {
     parts.push(match application.status {
         emberscope_model::run::ApplicationStatus::Succeeded => "succeeded".to_owned(),
         emberscope_model::run::ApplicationStatus::Failed => "**failed**".to_owned(),
+        _ if diagnosis.trust.is_running => "**still running**".to_owned(),
         emberscope_model::run::ApplicationStatus::Incomplete => "**incomplete**".to_owned(),
         emberscope_model::run::ApplicationStatus::Unknown => "**status unknown**".to_owned(),
     });

@@ -9,10 +9,11 @@ use crate::format::{
 use crate::output::Look;
 use emberscope_model::run::ApplicationStatus;
 use emberscope_model::summary::{ApplicationSummary, Summary, Totals, Work};
+use emberscope_model::trust::Trust;
 
 /// A summary as text.
 pub(crate) fn text(summary: &Summary, facts: &Facts, look: Look, is_first: bool) -> String {
-    let mut lines = head(&summary.application, facts, &summary.trust.engine, look.width);
+    let mut lines = head(&summary.application, facts, &summary.trust, look.width);
     lines.extend(items(Line::default(), Tone::Plain, &counts(&summary.totals), look.width));
     lines.push(Line::default());
     let middle = look.width.div_ceil(2);
@@ -27,17 +28,23 @@ pub(crate) fn text(summary: &Summary, facts: &Facts, look: Look, is_first: bool)
     join(&lines, look, is_first)
 }
 
-pub(super) fn head(application: &ApplicationSummary, facts: &Facts, engine: &str, width: usize) -> Vec<Line> {
+pub(super) fn head(
+    application: &ApplicationSummary,
+    facts: &Facts,
+    trust: &Trust,
+    width: usize,
+) -> Vec<Line> {
     let status = match application.status {
         ApplicationStatus::Succeeded => (Tone::Good, "succeeded"),
         ApplicationStatus::Failed => (Tone::Bad, "FAILED"),
+        _ if trust.is_running => (Tone::Warn, "still running"),
         ApplicationStatus::Incomplete => (Tone::Warn, "incomplete"),
         ApplicationStatus::Unknown => (Tone::Warn, "status unknown"),
     };
     let mut parts = Vec::new();
     parts.push(spark_version(application.spark_version.as_deref()));
-    if engine != "spark" {
-        parts.push(format!("engine {}", shown(engine, LONGEST_NAME)));
+    if trust.engine != "spark" {
+        parts.push(format!("engine {}", shown(&trust.engine, LONGEST_NAME)));
     }
     parts.extend(cluster(facts));
     if let Some(user) = present(application.user.as_deref()) {

@@ -214,7 +214,9 @@ fn unread(trust: &Trust, has_end: bool, gaps: &mut Vec<String>) {
     let is_damaged = trust.files.iter().any(|file| {
         file.status == FileStatus::Failed || (file.status != FileStatus::Ok && stop_of(file) == Stop::Damage)
     });
-    if !is_end_explained {
+    if trust.is_running {
+        gaps.push("the application is still running".to_owned());
+    } else if !is_end_explained {
         gaps.push(if is_damaged {
             "the end of the application is not in what could be read".to_owned()
         } else {

@@ -26,9 +26,9 @@ fn dir() -> Dir {
     let data = root().join("crates/emberscope-text/tests/data");
     let read = |name: &str| std::fs::read(data.join(name)).unwrap();
     Dir::new(&[
-        ("q.sql", &read("query.sql")),
+        ("q.sql", &read("explain-3.5.9/query.sql")),
         ("e.txt", &read("explain-3.5.9/formatted.txt")),
-        ("run.log", &read("driver-3.5.9.log")),
+        ("run.log", &read("explain-3.5.9/driver.log")),
     ])
 }
 
@@ -145,4 +145,135 @@ fn a_summary_over_http_is_that_of_the_file() {
     };
     let (near, far) = (json(&["logs/app-1"]), json(&[&address, "--token", "@token"]));
     assert_eq!((&near["application"], &near["totals"]), (&far["application"], &far["totals"]));
+}
+
+/// Answers of a History Server about a fixture, saved as files.
+fn save_answers(dir: &Dir, fixture: &str) {
+    let file = root().join(format!("referee/answers/{fixture}.json.zst"));
+    let recorded: Value =
+        serde_json::from_slice(&zstd::decode_all(std::fs::File::open(file).unwrap()).unwrap()).unwrap();
+    let place = dir.path().join("answers");
+    let save = |name: String, value: &Value| {
+        let path = place.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, value.to_string()).unwrap();
+    };
+    let app = &recorded["application"];
+    save(
+        "application.json".to_owned(),
+        &serde_json::json!({ "id": app["id"], "name": app["name"], "attempts": [app["attempt"]] }),
+    );
+    for (name, field) in
+        [("jobs", "jobs"), ("stages", "stages"), ("sql", "sql"), ("allexecutors", "executors")]
+    {
+        save(format!("{name}.json"), &recorded[field]);
+    }
+    for (key, tasks) in recorded["tasks"].as_object().unwrap() {
+        save(format!("stages/{key}/taskList.json"), tasks);
+    }
+}
+
+#[test]
+fn of_a_log_and_answers_the_log_is_used_and_says_so() {
+    let dir = dir();
+    save_answers(&dir, "explain-4.3.0");
+    let log = root().join("fixtures/logs/explain-4.3.0");
+    let json = |sources: &[&str]| -> (Value, String) {
+        let output = dir.run(
+            &[&["diagnose", "--format", "json", "--submitted-at", "2026-11-30T22:42:00Z"], sources].concat(),
+        );
+        assert_eq!(output.status.code(), Some(0), "{}", show(&output));
+        let told = String::from_utf8(output.stderr).unwrap();
+        (serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("more than one run: {told}")), told)
+    };
+    let (alone, _) = json(&[log.to_str().unwrap()]);
+    let (answers, _) = json(&["answers"]);
+    assert_eq!(answers["evidence_report"]["run_kind"], "monitoring_api");
+    for sources in [[log.to_str().unwrap(), "answers"], ["answers", log.to_str().unwrap()]] {
+        let (both, told) = json(&sources);
+        assert_eq!(both["evidence_report"]["run_kind"], "event_log");
+        assert_eq!(both["findings"], alone["findings"]);
+        assert!(told.contains("answers is the same application: its event log"), "{told}");
+        assert!(
+            both["trust"]["notes"].to_string().contains("answers tells of the same application"),
+            "{}",
+            both["trust"]
+        );
+    }
+    // A log that was cut says what the server knows beyond it.
+    let bytes = zstd::decode_all(
+        std::fs::File::open(std::fs::read_dir(&log).unwrap().next().unwrap().unwrap().path()).unwrap(),
+    )
+    .unwrap();
+    let name = std::fs::read_dir(&log).unwrap().next().unwrap().unwrap().file_name();
+    std::fs::write(dir.path().join(&name), &bytes[..bytes.len() * 3 / 5]).unwrap();
+    let (cut, _) = json(&[name.to_str().unwrap(), "answers"]);
+    let notes = cut["trust"]["notes"].to_string();
+    assert!(
+        notes.contains(
+            "answers tells of the same application and knows 13 task attempts, of which this log has"
+        ),
+        "{notes}"
+    );
+}
+
+#[test]
+fn where_the_address_does_not_help_the_texts_do() {
+    let dir = dir();
+    let dead = "http://127.0.0.1:1/history/application_1_2/";
+    for (texts, kind) in [
+        (&["--driver-log", "run.log", "--sql-file", "q.sql"][..], "driver_log"),
+        (&["--explain", "e.txt", "--sql-file", "q.sql"], "explain"),
+    ] {
+        let (text, json) = report(&dir, &[&["--url", dead], texts].concat());
+        assert_eq!(json["evidence_report"]["run_kind"], kind);
+        assert!(text.contains("this is all there is: ") && text.contains("127.0.0.1:1"), "{text}");
+    }
+    let log = root().join("fixtures/logs/explain-3.5.9");
+    let (_, json) = report(&dir, &["--url", dead, log.to_str().unwrap(), "--sql-file", "q.sql"]);
+    assert_eq!(json["evidence_report"]["run_kind"], "event_log");
+    let alone = show(&dir.run(&["diagnose", "--url", dead, "--sql-file", "q.sql"]));
+    assert!(alone.starts_with("exit code: 3"), "{alone}");
+}
+
+#[test]
+fn a_log_that_has_the_statement_needs_no_file() {
+    let log = root().join("fixtures/logs/explain-3.5.9");
+    let dir = dir();
+    let (text, json) = report(&dir, &[log.to_str().unwrap(), "--sql-file", "q.sql"]);
+    let id = json["evidence_report"]["sql_id"].as_u64().unwrap();
+    assert!(
+        text.contains("it alone is like the text, with a score of 1.00")
+            || text.contains("with this very text"),
+        "{text}"
+    );
+    let (text, without) = report(
+        &dir,
+        &[log.to_str().unwrap(), "--sql-id", &id.to_string(), "--submitted-at", "2026-11-30T22:40:00Z"],
+    );
+    let join = |json: &Value| {
+        let mapping = json["evidence_report"]["mapping"].as_array().unwrap();
+        mapping.iter().find(|one| one["operator"] == "SortMergeJoin").unwrap()["fragment"]["start"].clone()
+    };
+    assert_eq!(join(&json), serde_json::json!({ "line": 6, "column": 6 }));
+    assert_eq!(join(&without), join(&json));
+    assert!(text.contains("in the execution's description"), "{text}");
+}
+
+#[test]
+fn thresholds_of_locating_can_be_set() {
+    let log = root().join("fixtures/logs/explain-3.5.9");
+    let dir = dir();
+    std::fs::write(
+        dir.path().join("near.sql"),
+        "SELECT d.name, count(*) FROM fact f JOIN dim d ON f.item_id = d.item_id GROUP BY d.name",
+    )
+    .unwrap();
+    std::fs::write(dir.path().join("strict.toml"), "[LOCATE]\nlikely_share = 0.99\n").unwrap();
+    let near = [log.to_str().unwrap(), "--sql-file", "near.sql"];
+    let (_, json) = report(&dir, &near);
+    assert!(json["evidence_report"]["sql_id"].is_u64());
+    let (_, json) = report(&dir, &[&near[..], &["--thresholds", "strict.toml"]].concat());
+    assert_eq!(json["evidence_report"]["sql_id"], Value::Null);
+    assert!(!json["evidence_report"]["located"]["candidates"].as_array().unwrap().is_empty());
 }

@@ -1,5 +1,6 @@
 //! `/runs/{run}/sql` and what is below it.
 
+pub(super) mod mapping;
 pub(super) mod plans;
 
 use super::Param;

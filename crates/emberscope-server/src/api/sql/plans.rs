@@ -27,7 +27,7 @@ pub(in super::super) struct PlanText {
 }
 
 /// `last` or a number.
-fn version(execution: &SqlExecution, text: &str) -> Result<usize, Failure> {
+pub(super) fn version(execution: &SqlExecution, text: &str) -> Result<usize, Failure> {
     let last = execution.versions.len().saturating_sub(1);
     let version = if text == "last" { last } else { number(text)? };
     if version >= execution.versions.len() {
@@ -37,7 +37,7 @@ fn version(execution: &SqlExecution, text: &str) -> Result<usize, Failure> {
     Ok(version)
 }
 
-fn unreadable() -> Failure {
+pub(super) fn unreadable() -> Failure {
     Failure::not_found("the log has no readable tree of this plan", "its text may be there: …/text")
 }
 

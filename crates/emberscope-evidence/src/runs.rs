@@ -1,0 +1,80 @@
+//! Runs that evidence without an event log makes: of a driver's log, or of a plan alone.
+
+use crate::{Evidence, Named, SqlText};
+use emberscope_log::input::Memory;
+use emberscope_log::source::{KnownFrom, Provenance, RunSource, discover_input};
+use emberscope_text::driver_log::DriverLog;
+use emberscope_text::explain::{self, Explained};
+use std::sync::Arc;
+
+/// The run that texts alone tell of: what the driver's log says, or else a plan in which nothing happened. A plan that
+/// only the log has becomes evidence of its own. Empty where there is neither.
+pub fn of_texts(evidence: &mut Evidence) -> Vec<RunSource> {
+    if let Some(log) = &evidence.driver_log {
+        let printed = log.content.plan.as_deref().and_then(explain::parse);
+        if !log.content.jobs.is_empty() || !log.content.stages.is_empty() {
+            let plan = evidence.explain.as_ref().map(|plan| plan.content.clone()).or(printed);
+            return of_driver_log(log, plan.as_ref(), evidence.sql.as_ref());
+        }
+        if let (None, Some(content)) = (&evidence.explain, printed) {
+            evidence.explain = Some(Named { name: log.name.clone(), content });
+        }
+    }
+    match &evidence.explain {
+        Some(plan) => of_plan(plan, evidence.sql.as_ref()),
+        None => Vec::new(),
+    }
+}
+
+fn of_driver_log(
+    log: &Named<DriverLog>,
+    plan: Option<&Explained>,
+    sql: Option<&Named<SqlText>>,
+) -> Vec<RunSource> {
+    let content = &log.content;
+    let mut notes = vec!["put together from the driver's log, not from an event log".to_owned()];
+    notes.extend(content.notes.iter().cloned());
+    let not_measured =
+        ["metrics of tasks", "executors' cores", "settings", "SQL executions", "parents of stages"];
+    let provenance = Provenance {
+        known_from: KnownFrom::DriverLog,
+        notes,
+        not_measured: not_measured.iter().map(|what| (*what).to_owned()).collect(),
+        ..Provenance::default()
+    };
+    let mut events = content.to_events();
+    if let Some(plan) = plan {
+        events.extend_from_slice(plan_event(plan, sql, content.first_ms).as_bytes());
+    }
+    runs(&log.name, events, content.application_id.as_deref(), &provenance)
+}
+
+fn of_plan(plan: &Named<Explained>, sql: Option<&Named<SqlText>>) -> Vec<RunSource> {
+    let provenance = Provenance {
+        known_from: KnownFrom::Explain,
+        notes: vec!["a plan as EXPLAIN shows it: nothing ran".to_owned()],
+        not_measured: ["everything that takes time".to_owned()].into(),
+        ..Provenance::default()
+    };
+    runs(&plan.name, plan_event(&plan.content, sql, None).into_bytes(), None, &provenance)
+}
+
+/// A query with a plan, as an event.
+fn plan_event(plan: &Explained, sql: Option<&Named<SqlText>>, time_ms: Option<i64>) -> String {
+    let description = sql.map_or("EXPLAIN", |sql| sql.content.text.as_str());
+    let start = serde_json::json!({
+        "Event": "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart", "executionId": 0,
+        "description": description, "details": "", "physicalPlanDescription": "", "time": time_ms.unwrap_or(0),
+        "sparkPlanInfo": plan.plan_info(),
+    });
+    format!("{start}\n")
+}
+
+fn runs(name: &str, events: Vec<u8>, id: Option<&str>, provenance: &Provenance) -> Vec<RunSource> {
+    let mut found = discover_input(Arc::new(Memory::new(name, events))).runs;
+    for run in &mut found {
+        run.app_id_hint = id.map(str::to_owned);
+        run.provenance = provenance.clone();
+    }
+    found
+}

@@ -1,0 +1,100 @@
+//! Findings from the answers of a History Server are those from the log, but for listed reasons.
+//!
+//! `referee/rest_findings.py` does the same with live servers, which answer more: the recordings have neither
+//! environments nor texts of plans.
+
+use crate::recorded::{Recorded, run_of};
+use emberscope_analysis::context::Context;
+use emberscope_analysis::diagnosis::{Diagnosis, Options, diagnose_in};
+use emberscope_analysis::finding::Severity;
+use emberscope_log::block::ParseOptions;
+use emberscope_log::scan::ScanOptions;
+use emberscope_log::source::discover;
+use emberscope_model::load::load;
+use emberscope_model::run::Run;
+use emberscope_rest::{Wanted, collect};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn diagnosis(run: &Run) -> Diagnosis {
+    let options = Options::default();
+    diagnose_in(&Context::of(run, &options.thresholds), &options)
+}
+
+/// Severities by type and place; several of one place by their number.
+fn found(diagnosis: &Diagnosis) -> BTreeMap<(String, String, usize), Severity> {
+    let mut found = BTreeMap::new();
+    for finding in &diagnosis.findings {
+        let scope = &finding.scope;
+        let place = format!(
+            "{:?} {:?} {:?} {:?} {:?}",
+            scope.stage_id, scope.stage_attempt, scope.sql_id, scope.executor_id, scope.job_id
+        );
+        let of = |n| (finding.kind.to_owned(), place.clone(), n);
+        let n = (0..).find(|n| !found.contains_key(&of(*n))).unwrap();
+        found.insert(of(n), finding.severity);
+    }
+    found
+}
+
+/// Why findings may differ: of a type, one way, in fixtures whose names begin so.
+fn is_explained(reasons: &[Value], kind: &str, how: &str, fixture: &str) -> Option<usize> {
+    reasons.iter().position(|reason| {
+        let text = |name: &str| reason[name].as_str().unwrap();
+        (text("type") == "*" || text("type") == kind)
+            && text("how").split('|').any(|one| one == how)
+            && text("fixtures").split('|').any(|one| fixture.starts_with(one))
+    })
+}
+
+#[test]
+fn answers_give_the_findings_of_the_log() {
+    let reasons = std::fs::read(root().join("referee/rest_differences.json")).unwrap();
+    let reasons: Vec<Value> = serde_json::from_slice(&reasons).unwrap();
+    let mut files: Vec<PathBuf> = std::fs::read_dir(root().join("referee/answers"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.to_string_lossy().ends_with(".json.zst"))
+        .collect();
+    files.sort();
+    let (mut same, mut unexplained, mut used) = (0, Vec::new(), BTreeSet::new());
+    for file in files {
+        let bytes = zstd::decode_all(std::fs::File::open(&file).unwrap()).unwrap();
+        let recorded = Recorded(serde_json::from_slice(&bytes).unwrap());
+        let Some(log) = recorded.0["log"].as_str() else { continue };
+        let Ok(found_log) = discover(root().join("fixtures").join(log).to_str().unwrap()) else { continue };
+        let [source] = &found_log.runs[..] else { continue };
+        let Ok(made) = collect(&recorded, &Wanted::default(), &|_| {}) else { continue };
+        let from_log = load(source, ScanOptions::default(), ParseOptions::default(), &|_| {});
+        let (log, answers) = (found(&diagnosis(&from_log)), found(&diagnosis(&run_of(&made))));
+        let name = file.file_name().unwrap().to_string_lossy().into_owned();
+        for of in log.keys().chain(answers.keys()).collect::<BTreeSet<_>>() {
+            let how = match (log.get(of), answers.get(of)) {
+                (Some(a), Some(b)) if a == b => {
+                    same += 1;
+                    continue;
+                }
+                (Some(_), Some(_)) => "severity",
+                (Some(_), None) => "only log",
+                _ => "only answers",
+            };
+            match is_explained(&reasons, &of.0, how, &name) {
+                Some(reason) => _ = used.insert(reason),
+                None => unexplained.push(format!("{name}: {} ({how}) {}", of.0, of.1)),
+            }
+        }
+    }
+    println!("{same} findings are the same");
+    assert!(same > 60, "{same} findings are the same");
+    assert!(
+        unexplained.is_empty(),
+        "{} differ without a reason:\n{}",
+        unexplained.len(),
+        unexplained.join("\n")
+    );
+}

@@ -1,0 +1,68 @@
+//! What a file is that was given for something else.
+
+use crate::explain;
+use crate::sql::{has_statement, outline};
+
+/// What a text looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextKind {
+    /// Spark's event log.
+    EventLog,
+    /// Compressed, as event logs are.
+    Packed,
+    /// HTML.
+    WebPage,
+    /// What `EXPLAIN` prints.
+    Plan,
+    /// SQL.
+    Statement,
+}
+
+/// Bytes that are looked at.
+const HEAD: usize = 64 << 10;
+
+/// What `bytes`, or their beginning, look like; `None` for all else.
+pub fn kind(bytes: &[u8]) -> Option<TextKind> {
+    const MAGICS: [&[u8]; 6] =
+        [b"\x28\xb5\x2f\xfd", b"\x1f\x8b", b"PK\x03\x04", b"LZ4Block", b"ZV", b"\x82SNAPPY"];
+    if MAGICS.iter().any(|magic| bytes.starts_with(magic)) {
+        return Some(TextKind::Packed);
+    }
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(HEAD)]);
+    let start = text.trim_start().get(..200).unwrap_or(text.trim_start()).to_ascii_lowercase();
+    if start.starts_with("{\"event\":") {
+        Some(TextKind::EventLog)
+    } else if start.starts_with("<!doctype html") || start.starts_with("<html") {
+        Some(TextKind::WebPage)
+    } else if text.contains("== Physical Plan ==") || explain::parse(&text).is_some() {
+        Some(TextKind::Plan)
+    } else if has_statement(&text, &outline(&text)) {
+        Some(TextKind::Statement)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{TextKind, kind};
+
+    #[test]
+    fn files_are_told_apart() {
+        for (bytes, expected) in [
+            (
+                &b"{\"Event\":\"SparkListenerLogStart\",\"Spark Version\":\"4.3.0\"}\n"[..],
+                Some(TextKind::EventLog),
+            ),
+            (b"\x28\xb5\x2f\xfd rest", Some(TextKind::Packed)),
+            (b" <!DOCTYPE html><html>", Some(TextKind::WebPage)),
+            (b"== Physical Plan ==\n* Range (1)\n", Some(TextKind::Plan)),
+            (b"select a from t", Some(TextKind::Statement)),
+            (b"26/11/30 19:51:06 INFO SparkContext: Running Spark", None),
+            (b"", None),
+            (b"\xff\xfe\0", None),
+        ] {
+            assert_eq!(kind(bytes), expected, "{:?}", String::from_utf8_lossy(bytes));
+        }
+    }
+}
