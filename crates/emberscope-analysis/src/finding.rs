@@ -248,6 +248,8 @@ pub struct Claim {
     pub severity: Option<Severity>,
     /// What it can save at most, milliseconds of wall time, where that is less than the time its edits touch.
     pub most_ms: Option<i64>,
+    /// What its fix must save at best for it to be told, milliseconds of wall time.
+    pub least_ms: i64,
     /// Stage attempts whose time it is about, beside the one of its scope.
     pub stages: Vec<(u32, u32)>,
 }
@@ -271,6 +273,7 @@ impl Claim {
             core_ms: None,
             severity: None,
             most_ms: None,
+            least_ms: 0,
             stages: Vec::new(),
         }
     }

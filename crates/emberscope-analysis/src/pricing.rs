@@ -171,6 +171,7 @@ fn savings(
             // Where executors come on demand, a replay may end sooner by more than what was taken away.
             range.high = range.high.min(bound.max(0));
             range.low = range.low.min(range.high);
+            let core_ms = of_gaps(context, claim, core_ms, range.high);
             Savings { wall_ms: Some(range), core_ms, method }
         }
         (Worth::Replay { .. }, Some(_)) if context.wall_ms.is_some() => Savings {
@@ -183,8 +184,25 @@ fn savings(
     }
 }
 
+/// Core-time that a claim about gaps alone frees: what its fix does not take out of the run stays idle.
+fn of_gaps(context: &Context<'_>, claim: &Claim, core_ms: Option<i64>, saved_ms: i64) -> Option<i64> {
+    let Worth::Replay { high, .. } = &claim.worth else { return core_ms };
+    let is_gap = |edit: &Edit| {
+        matches!(edit, Edit::StartSooner { .. } | Edit::JobSooner { .. } | Edit::EndSooner { .. })
+    };
+    let (Some(wall), Some(all)) = (context.wall_ms, context.allocated_core_ms) else { return core_ms };
+    if high.is_empty() || !high.iter().all(is_gap) || wall <= 0 {
+        return core_ms;
+    }
+    let most = (all as f64 * saved_ms.max(0) as f64 / wall as f64) as i64;
+    core_ms.map(|core_ms| core_ms.min(most))
+}
+
 fn is_material(context: &Context<'_>, claim: &Claim, savings: &Savings) -> bool {
     let Some(wall) = savings.wall_ms else { return true };
+    if wall.high < claim.least_ms {
+        return false;
+    }
     if claim.severity.is_some() {
         return true;
     }

@@ -1,6 +1,6 @@
 //! Many tasks that hardly do anything.
 
-use crate::context::Context;
+use crate::context::{Context, StageDigest};
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Claim, Confidence, Nature, Worth};
 use crate::partitions;
@@ -31,6 +31,18 @@ const OVERHEAD_SHARE: Threshold = Threshold {
     default: 0.2,
     doc: "Share of the slots' time while the stage ran in which no task's code ran.",
 };
+const SMALL_BYTES: Threshold = Threshold {
+    tag: "TINY",
+    name: "small_bytes",
+    default: 1_048_576.0,
+    doc: "Most bytes that a task reads on average (input and shuffle) for its run time to count as the price of being a task.",
+};
+const FIXED_SHARE: Threshold = Threshold {
+    tag: "TINY",
+    name: "fixed_share",
+    default: 0.5,
+    doc: "Least share of the run time of tasks that read so little in which they used no CPU.",
+};
 const TARGET_MS: Threshold =
     Threshold { tag: "TINY", name: "target_ms", default: 500.0, doc: "Run time of a task to aim at." };
 
@@ -42,13 +54,14 @@ pub static TINY: Detector = Detector {
         name: "tinyTask",
         what: "A stage has many tasks that are over almost at once, so that starting them costs more than they do.",
     }],
-    thresholds: &[LEAST_TASKS, LEAST_WAVES, MEDIAN_MS, OVERHEAD_SHARE, TARGET_MS],
+    thresholds: &[LEAST_TASKS, LEAST_WAVES, MEDIAN_MS, OVERHEAD_SHARE, SMALL_BYTES, FIXED_SHARE, TARGET_MS],
     checks: &[Check::Stage(check)],
     what: "The driver launches each task, the executor deserializes it and sends its result back. In this stage that takes a good part of the slots' \
 time, because there are many tasks and each does little. The overhead is measured: what the slots were held or waited for beside the \
 tasks' own run time.",
-    rule: "At least `least_tasks` tasks and `least_waves` for each slot, median duration at most `median_ms`, and at least \
-`overhead_share` of slots times stage time is not run time. The proposed number of tasks gives each about `target_ms` of work, and \
+    rule: "At least `least_tasks` tasks and `least_waves` for each slot, median duration at most `median_ms`, and either at least \
+`overhead_share` of slots times stage time is not run time, or the tasks read at most `small_bytes` each and used no CPU in \
+`fixed_share` of their run time: opening a file, fetching and writing small blocks cost each task the same. The proposed number of tasks gives each about `target_ms` of work, and \
 every slot at least two tasks.",
     why: "One driver thread launches all tasks; below some ten milliseconds a task, executors wait for it.",
     fix: "Fewer partitions: let AQE merge them, read larger splits, or coalesce.\n\n\
@@ -84,26 +97,33 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
     let share = overhead_ms / held_ms.max(f64::MIN_POSITIVE);
     // One long task keeps the slots idle without any overhead: that is a tail.
     let is_tail = 2 * digest.longest_ms > running;
-    if share < context.get(&OVERHEAD_SHARE) || is_tail {
+    let fixed = fixed_share(context, digest);
+    if (share < context.get(&OVERHEAD_SHARE) && fixed.is_none()) || is_tail {
         return;
     }
     let goal = (digest.all.run_ms as f64 / context.get(&TARGET_MS).max(1.0)).ceil();
     let wanted = goal.max(2.0 * slots).min(tasks / 2.0).max(1.0) as u32;
     let plan = StagePlan::of(context, digest);
     let (how, changes) = partitions::to_have(context, view, plan.as_ref(), wanted);
-    let title = format!(
-        "Stage {} runs {} of {:.0} ms; starting each costs {:.0} ms",
-        view.stage.id,
-        words::count(digest.useful as usize, "task"),
-        work_ms,
-        overhead_ms,
-    );
+    let count = words::count(digest.useful as usize, "task");
+    let title = match fixed {
+        Some(_) if share < context.get(&OVERHEAD_SHARE) => format!(
+            "Stage {} runs {count} of {work_ms:.0} ms on {} each",
+            view.stage.id,
+            words::size(read_bytes(digest) / digest.attempts.max(1) as i64),
+        ),
+        _ => format!(
+            "Stage {} runs {count} of {work_ms:.0} ms; starting each costs {overhead_ms:.0} ms",
+            view.stage.id
+        ),
+    };
     let mut claim = Claim::new("tinyTask", context.stage_scope(digest), title)
         .evidence("tasks", digest.useful)
         .evidence("median_ms", digest.median_ms)
         .evidence("work_ms", rounded(work_ms))
         .evidence("overhead_ms", rounded(overhead_ms))
         .evidence("overhead_share", rounded(share))
+        .evidence("bytes_a_task", read_bytes(digest) / digest.attempts.max(1) as i64)
         .evidence("concurrent_tasks", digest.peak_concurrency)
         .evidence("decided_by", partitions::lever(context, view, plan.as_ref()).name())
         .evidence("proposed_tasks", wanted)
@@ -115,7 +135,9 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
         "With fewer partitions the stage must get shorter although each task gets longer.".to_owned();
     // Under such a load even the run time of a task is mostly not its own work: the quickest ones tell.
     let quick_ms = view.spread(|task| task.run_ms).quantile(0.25).unwrap_or(work_ms);
-    let factor = (quick_ms / work_ms.max(f64::MIN_POSITIVE)).clamp(0.5, 1.0);
+    let quick = (quick_ms / work_ms.max(f64::MIN_POSITIVE)).clamp(0.5, 1.0);
+    // Of tasks that read next to nothing, what is not CPU time is mostly paid once a task.
+    let factor = fixed.map_or(quick, |fixed| quick.min(1.0 - fixed * (1.0 - f64::from(wanted) / tasks)));
     let resized = |tasks: u32| Edit::Resize { place: view.place(), tasks, overhead_ms };
     let high = vec![Edit::ScaleAll { place: view.place(), factor }, resized(wanted)];
     let halfway = wanted.saturating_mul(4).min((tasks / 2.0) as u32).max(wanted);
@@ -125,6 +147,21 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
     let started_ms = ((tasks - f64::from(wanted)) * overhead_ms * digest.task_cpus) as i64;
     claim.core_ms = Some(started_ms.min(idle_ms));
     sink.claim(claim);
+}
+
+/// Input and shuffle read of all its task attempts, bytes.
+fn read_bytes(digest: &StageDigest) -> i64 {
+    digest.all.input_bytes + digest.all.shuffle_read_bytes
+}
+
+/// Share of the tasks' run time without CPU, where they read so little that it is the price of being a task.
+fn fixed_share(context: &Context<'_>, digest: &StageDigest) -> Option<f64> {
+    let (bytes, sums) = (read_bytes(digest), &digest.all);
+    if bytes <= 0 || sums.cpu_ms <= 0 || bytes as f64 > context.get(&SMALL_BYTES) * digest.attempts as f64 {
+        return None;
+    }
+    let share = 1.0 - sums.cpu_ms as f64 / sums.run_ms.max(1) as f64;
+    (share >= context.get(&FIXED_SHARE)).then_some(share)
 }
 
 /// Whether the job of a stage lists files in parallel (`HadoopFSUtils.parallelListLeafFiles`).

@@ -123,6 +123,22 @@ fn tiny_tasks_cost_their_start() {
 }
 
 #[test]
+fn tasks_on_next_to_nothing_are_tiny() {
+    let said_of = |bytes: i64, cpu_ms: i64| {
+        let cpu = json!({"Executor CPU Time": cpu_ms * 1_000_000});
+        let mut made = warm();
+        made.job(None, &[(0..400).map(|_| task(180).input(bytes, 170).with(cpu.clone())).collect()]);
+        let sink = said(&made.run(), "TINY");
+        of_kind(&sink, "tinyTask").into_iter().map(|claim| claim.title.clone()).collect::<Vec<_>>()
+    };
+    // Starting costs little beside 180 ms, of which most is the price of opening and writing small blocks.
+    assert_eq!(said_of(125_000, 30), ["Stage 1 runs 400 tasks of 180 ms on 122 KiB each"]);
+    assert!(said_of(4_000_000, 30).is_empty(), "that much takes its time");
+    assert!(said_of(125_000, 150).is_empty(), "they compute");
+    assert!(said_of(0, 30).is_empty(), "nothing is known of what they read");
+}
+
+#[test]
 fn partition_sizes() {
     const MIB: i64 = 1 << 20;
     let even = |tasks: usize, bytes: i64, spilled: i64| {

@@ -106,7 +106,7 @@ const MIN_SHORT_MS: Threshold = Threshold {
     tag: "DRIVER",
     name: "min_short_excess_ms",
     default: 2_000.0,
-    doc: "The same in a short run, where it takes `short_excess_share` of the wall time.",
+    doc: "The same in a short run, where it takes `short_excess_share` of the wall time. In any run the fix must save that much at best.",
 };
 
 const SHORT_SHARE: Threshold = Threshold {
@@ -435,6 +435,8 @@ fn claim(ctx: &Context<'_>, kind: Kind, pieces: &[&Piece], excess: i64) -> Claim
         _ => ctx.get(&LOW_SHARE),
     };
     claim.worth = Worth::Replay { low: edits(low), high };
+    // Of what is beyond normal only that counts which the run can be shorter by.
+    claim.least_ms = ctx.get(&MIN_SHORT_MS) as i64;
     if kind == Kind::Startup {
         // Mostly the cluster's and the machine's time: a fact to know, with nothing in the log to price it by.
         claim.worth = Worth::None;
