@@ -6,6 +6,8 @@ use crate::finding::Change;
 use crate::losses::{self, LossCause};
 use crate::words;
 
+mod known;
+
 /// Frames of these are the platform's and its libraries', and not the place to look at.
 const FOREIGN: [&str; 10] = [
     "java.",
@@ -71,7 +73,17 @@ pub fn of_error(context: &Context<'_>, text: &str) -> Fix {
             changes: vec![Change::resource("local disks", None, "more room for shuffle and spill files")],
         };
     }
-    if let Some(place) = code_place(text) {
+    let place = code_place(text);
+    if let Some(known) = known::of(text) {
+        let mut changes: Vec<Change> =
+            place.into_iter().map(|place| Change::code(place, known.change)).collect();
+        changes.extend(known.key.and_then(|(key, value)| conf.propose(key, value)));
+        if changes.is_empty() {
+            changes.push(Change::code(known.subject, known.change));
+        }
+        return Fix { text: known.text.to_owned(), changes };
+    }
+    if let Some(place) = place {
         return Fix {
             text: "Find the rows or calls behind the message and handle them where they occur.".to_owned(),
             changes: vec![Change::code(place, "handle what throws here")],

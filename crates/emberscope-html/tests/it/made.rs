@@ -86,6 +86,8 @@ fn findings() -> Vec<Finding> {
         stage_attempt: 0,
         event: "cpu",
         samples: 12_345,
+        waiting_samples: 2_345,
+        waits: vec![frame("java.net.SocketInputStream.read", 0.9, 0.9)],
         frames: vec![
             frame("org.example.Parser.split", 0.614, 0.7),
             frame(HOSTILE, 0.201, 0.208),

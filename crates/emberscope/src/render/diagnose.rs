@@ -148,13 +148,19 @@ fn findings(diagnosis: &Diagnosis, width: usize, all: bool) -> Vec<Line> {
     if findings.is_empty() {
         return Vec::new();
     }
-    let of = |severity: Severity| findings.iter().filter(|finding| finding.severity == severity).count();
-    let counts: Vec<String> = [Severity::Critical, Severity::Warning, Severity::Info]
+    let is_part = |finding: &&Finding| finding.part_of.is_some();
+    let own = || findings.iter().filter(|finding| !is_part(finding));
+    let of = |severity: Severity| own().filter(|finding| finding.severity == severity).count();
+    let mut counts: Vec<String> = [Severity::Critical, Severity::Warning, Severity::Info]
         .into_iter()
         .map(|severity| (of(severity), severity.name()))
         .filter(|(number, _)| *number > 0)
         .map(|(number, name)| format!("{} {name}", count(number as u64)))
         .collect();
+    let parts = findings.iter().filter(is_part).count();
+    if parts > 0 {
+        counts.push(format!("{} of these", counted(parts as u64, "part")));
+    }
     let mut lines =
         items(Line::text(Tone::Strong, "Findings").and(Tone::Plain, "  "), Tone::Plain, &counts, width);
     let (full, listed) = if all { (findings.len(), 0) } else { (FULL, LISTED) };
@@ -172,6 +178,10 @@ fn findings(diagnosis: &Diagnosis, width: usize, all: bool) -> Vec<Line> {
             lines.extend(finding(diagnosis, one, width, all));
             told += 1;
         }
+    }
+    if !all {
+        // What says the same thing from another side, with nothing of its own to save.
+        rest.retain(|one| !is_part(&one) || phrases::wall_saving(&one.savings).is_some());
     }
     lines.extend(rest.iter().take(listed).map(|one| short(one, width)));
     if rest.len() > listed {
@@ -253,7 +263,7 @@ fn finding(diagnosis: &Diagnosis, finding: &Finding, width: usize, all: bool) ->
 fn frames(finding: &Finding, width: usize, all: bool) -> Vec<Line> {
     let Some(profile) = &finding.profile else { return Vec::new() };
     let indent = || Line::text(Tone::Plain, " ".repeat(12));
-    let mut lines = vec![indent().and(Tone::Faint, phrases::profile_heading(profile))];
+    let mut lines = labelled(indent(), Tone::Faint, &phrases::profile_heading(profile), width);
     let most = if all { usize::MAX } else { FRAMES };
     let running = profile.frames.iter().take(most).map(|frame| {
         (format!("  {:>5} self {:>5} total  ", share(frame.own_share), share(frame.total_share)), frame)
