@@ -40,6 +40,8 @@ if mode == "short-tasks":
     # Whoever measures looks at the JVM's threads now.
     while not os.path.exists("measured") and time.time() - started < 600:
         time.sleep(0.1)
+elif mode == "burst":
+    spark.range(0, 2000, 1, 2000).write.format("noop").mode("overwrite").save()
 elif mode == "by-code":
     sc.setLogLevel("WARN")
     sc.parallelize(range(2)).count()

@@ -67,6 +67,7 @@ final class DriverSide implements DriverPlugin {
             profiling.close();
         }
         if (stream != null) {
+            QueueEnd.await(spark.listenerBus(), stream.closeBudgetMs());
             stream.close();
         }
     }

@@ -132,6 +132,11 @@ final class EventStream {
         quietMs = ms;
     }
 
+    /** What its end may take, milliseconds. */
+    long closeBudgetMs() {
+        return closeBudgetMs;
+    }
+
     /** Ends the stream, and waits until all is written or the time for it is over. */
     void close() {
         end();

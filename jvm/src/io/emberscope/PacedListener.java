@@ -1,6 +1,7 @@
 package io.emberscope;
 
 import org.apache.spark.SparkConf;
+import org.apache.spark.scheduler.SparkListenerEvent;
 import org.apache.spark.scheduler.SparkListenerTaskEnd;
 import org.apache.spark.scheduler.SparkListenerTaskStart;
 
@@ -33,6 +34,15 @@ final class PacedListener extends StreamListener {
     public void onTaskEnd(SparkListenerTaskEnd event) {
         gather(event.taskInfo().finishTime());
         super.onTaskEnd(event);
+    }
+
+    @Override
+    public void onOtherEvent(SparkListenerEvent event) {
+        if (event instanceof QueueEnd) {
+            ((QueueEnd) event).isHeard();
+        } else {
+            super.onOtherEvent(event);
+        }
     }
 
     private void gather(long happenedMs) {
