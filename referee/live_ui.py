@@ -48,7 +48,7 @@ def ask(address: str) -> Any:
         return json.load(reply)
 
 
-def wait_for_tasks(base: str, least: int, log: Path, seconds: float = 240) -> str:
+def wait_for_tasks(base: str, least: int, log: Path, seconds: float = 600) -> str:
     """The API of the application once so many tasks of its slow stage are done."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

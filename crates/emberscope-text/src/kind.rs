@@ -1,5 +1,6 @@
 //! What a file is that was given for something else.
 
+use crate::driver_log::DriverLog;
 use crate::explain;
 use crate::sql::{has_statement, outline};
 
@@ -12,6 +13,8 @@ pub enum TextKind {
     Packed,
     /// HTML.
     WebPage,
+    /// The log of a driver.
+    DriverLog,
     /// What `EXPLAIN` prints.
     Plan,
     /// SQL.
@@ -34,6 +37,9 @@ pub fn kind(bytes: &[u8]) -> Option<TextKind> {
         Some(TextKind::EventLog)
     } else if start.starts_with("<!doctype html") || start.starts_with("<html") {
         Some(TextKind::WebPage)
+    } else if DriverLog::read(text.as_bytes()).is_ok_and(|log| !log.jobs.is_empty() || !log.stages.is_empty())
+    {
+        Some(TextKind::DriverLog)
     } else if text.contains("== Physical Plan ==") || explain::parse(&text).is_some() {
         Some(TextKind::Plan)
     } else if has_statement(&text, &outline(&text)) {
@@ -58,6 +64,10 @@ mod tests {
             (b" <!DOCTYPE html><html>", Some(TextKind::WebPage)),
             (b"== Physical Plan ==\n* Range (1)\n", Some(TextKind::Plan)),
             (b"select a from t", Some(TextKind::Statement)),
+            (
+                b"26/11/30 19:51:06 INFO DAGScheduler: Got job 1 (save at X:1) with 2 output partitions\n== Physical Plan ==\n",
+                Some(TextKind::DriverLog),
+            ),
             (b"26/11/30 19:51:06 INFO SparkContext: Running Spark", None),
             (b"", None),
             (b"\xff\xfe\0", None),

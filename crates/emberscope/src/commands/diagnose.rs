@@ -206,7 +206,8 @@ fn tell_candidates(located: &Located) {
         .iter()
         .map(|one| {
             let started = one.start_time_ms.map_or_else(|| "start not known".to_owned(), instant);
-            let description: String = one.description.chars().take(60).collect();
+            let words: Vec<&str> = one.description.split_whitespace().take(20).collect();
+            let description: String = words.join(" ").chars().take(60).collect();
             plain(&format!("SQL {}  {:.2}  {started}  {description}", one.sql_id, one.score))
         })
         .collect();

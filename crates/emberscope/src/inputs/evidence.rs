@@ -42,11 +42,7 @@ pub(crate) fn gather(files: &EvidenceFiles, reading: &Reading) -> anyhow::Result
         let content = SqlText { outline: outline(&text), text };
         if !has_statement(&content.text, &content.outline) {
             let message = format!("--sql-file {}: there is no query in it", file.display());
-            return Err(UsageError::new(
-                message,
-                meant(content.text.as_bytes(), "give the statement as it was run"),
-            )
-            .into());
+            return Err(UsageError::new(message, meant(file, "give the statement as it was run")).into());
         }
         evidence.sql = Some(Named { name: shown(file), content });
     }
@@ -54,7 +50,7 @@ pub(crate) fn gather(files: &EvidenceFiles, reading: &Reading) -> anyhow::Result
         let text = read("--explain", file, MOST_EXPLAIN_BYTES)?;
         let Some(content) = explain::parse(&text) else {
             let message = format!("--explain {}: there is no physical plan in it", file.display());
-            let hint = meant(text.as_bytes(), "give what `EXPLAIN FORMATTED SELECT ...` prints");
+            let hint = meant(file, "give what `EXPLAIN FORMATTED SELECT ...` prints");
             return Err(UsageError::new(message, hint).into());
         };
         evidence.explain = Some(Named { name: shown(file), content });
@@ -121,8 +117,8 @@ fn follow(log: &DriverLog, reading: &Reading, notes: &mut Vec<String>) -> Option
 }
 
 /// What the user may have meant with a file.
-fn meant(bytes: &[u8], otherwise: &str) -> String {
-    kind(bytes).and_then(hint_of).unwrap_or(otherwise).to_owned()
+fn meant(file: &Path, otherwise: &str) -> String {
+    head(file).as_deref().and_then(kind).and_then(hint_of).unwrap_or(otherwise).to_owned()
 }
 
 fn hint_of(kind: TextKind) -> Option<&'static str> {
@@ -132,6 +128,7 @@ fn hint_of(kind: TextKind) -> Option<&'static str> {
             "it is compressed: an event log is named without an option, all else is unpacked first"
         }
         TextKind::WebPage => "it is a web page: save the text itself",
+        TextKind::DriverLog => "it is the log of a driver: give it with --driver-log",
         TextKind::Plan => "it is what EXPLAIN prints: give it with --explain",
         TextKind::Statement => "it is SQL: give it with --sql-file",
     })
