@@ -129,6 +129,14 @@ describe("with the keyboard alone", () => {
   it("opens the reference beside a view and closes it", async () => {
     await visit(page, `#/run/${run}/jobs?ref=SKEW`);
     await page.waitForSelector("aside.ref-panel h1");
+    await visit(page, `#/run/${run}/timeline?ref=PLAN%23pythonUdf`);
+    const heading = page.locator("aside.ref-panel h1", { hasText: "Python UDFs" });
+    await page.waitForFunction((top) => top !== null, await heading.boundingBox());
+    await expect.poll(async () => (await heading.boundingBox())?.y ?? -1).toBeLessThan(300);
+    expect((await heading.boundingBox())?.y).toBeGreaterThan(0);
+    // What is beside it keeps to its own column.
+    const [panel, canvas] = await Promise.all(["aside.ref-panel", "[role=application] canvas"].map((one) => page.locator(one).boundingBox()));
+    expect((canvas?.x ?? 0) + (canvas?.width ?? 0)).toBeLessThanOrEqual(panel?.x ?? 0);
     await press("Escape");
     await page.waitForFunction(() => !location.hash.includes("ref="));
   });

@@ -194,7 +194,22 @@ fn missing_class(text: &str) -> Option<String> {
 
 /// Where the program's own code threw: the innermost frame that is not Spark's or the language's.
 fn code_place(text: &str) -> Option<String> {
-    python_place(text).or_else(|| jvm_place(text))
+    called_from(text).or_else(|| python_place(text)).or_else(|| jvm_place(text))
+}
+
+/// Spark's own word for it (`DataFrameQueryContext`, Spark 4): `"cast" was called from`, and in the next line
+/// `/jobs/etl.py:12` or `Etl$.main(Etl.scala:12)`.
+fn called_from(text: &str) -> Option<String> {
+    let (before, after) = text.split_once("\" was called from")?;
+    let call = before.rsplit('"').next().unwrap_or_default();
+    let place = after.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let (path, line) = place.rsplit_once(':')?;
+    let line = line.trim_end_matches(')');
+    if line.is_empty() || !line.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let file = path.rsplit(['/', '(']).next().unwrap_or(path);
+    Some(format!("{file}:{line} ({call})"))
 }
 
 /// `File "/jobs/etl.py", line 12, in parse`: the last one that is not PySpark's.
@@ -240,6 +255,10 @@ mod tests {
         assert_eq!(code_place(scala).as_deref(), Some("Etl.scala:12 (com.shop.Etl$.parse)"));
         let spark = "java.io.IOException: x\n\tat org.apache.parquet.hadoop.A.b(A.java:2)\n\tat org.apache.spark.A.b(A.scala:1)\n\tat java.lang.Thread.run(Thread.java:9)";
         assert_eq!(code_place(spark), None);
+        let of_frame = "[CAST_INVALID_INPUT] The value 'N/A' of the type \"STRING\" cannot be cast to \"INT\". SQLSTATE: 22018\n== DataFrame ==\n\"cast\" was called from\n/jobs/baddata.py:9\n\n\tat org.apache.spark.sql.errors.X.f(X.scala:1)";
+        assert_eq!(code_place(of_frame).as_deref(), Some("baddata.py:9 (cast)"));
+        let of_scala = "== DataFrame ==\n\"divide\" was called from\ncom.shop.Etl$.main(Etl.scala:12)\n";
+        assert_eq!(code_place(of_scala).as_deref(), Some("Etl.scala:12 (divide)"));
     }
 
     #[test]

@@ -71,7 +71,7 @@ fn pages_of(detectors: &[&'static Detector]) -> Vec<Page> {
                 detectors.iter().filter(|detector| detector.tag == tag).copied().collect();
             Page {
                 tag,
-                title: own[0].title,
+                title: title_of(&own),
                 types: own.iter().flat_map(|detector| detector.types).copied().collect(),
                 markdown: page(&own),
             }
@@ -79,12 +79,28 @@ fn pages_of(detectors: &[&'static Detector]) -> Vec<Page> {
         .collect()
 }
 
+/// Titles of pages that several detectors share.
+const SHARED_TITLES: [(&str, &str); 1] = [("PLAN", "What the plans of queries show")];
+
+fn title_of(detectors: &[&Detector]) -> &'static str {
+    let first = detectors[0];
+    let shared = SHARED_TITLES.iter().find(|(tag, _)| *tag == first.tag && detectors.len() > 1);
+    shared.map_or(first.title, |(_, title)| title)
+}
+
 fn page(detectors: &[&Detector]) -> String {
     let first = detectors[0];
-    let mut out = format!("# {}: {}\n\n{GENERATED}\n", first.tag, first.title);
-    for (n, detector) in detectors.iter().enumerate() {
-        if n > 0 {
-            let _ = write!(out, "\n# {}: {}\n", detector.tag, detector.title);
+    let mut out = format!("# {}: {}\n\n{GENERATED}\n", first.tag, title_of(detectors));
+    if detectors.len() > 1 {
+        out.push('\n');
+        for detector in detectors {
+            let anchor = detector.types.first().map_or("", |kind| kind.name);
+            let _ = writeln!(out, "- [{}]({}.md#{anchor})", detector.title, detector.tag);
+        }
+    }
+    for detector in detectors {
+        if detectors.len() > 1 {
+            let _ = write!(out, "\n# {}\n", detector.title);
         }
         for kind in detector.types {
             // GitHub makes small letters of a heading's anchor, so that one is written out.
@@ -191,7 +207,9 @@ mod tests {
             "## When it is said\n\nRule.",
             "| `ratio` | 2.5 | Times. |",
             "[TEST]\nratio = 2.5",
-            "# TEST: Another test",
+            "- [Another test](TEST.md#secondThing)",
+            "# A test",
+            "# Another test",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }

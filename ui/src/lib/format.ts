@@ -85,7 +85,7 @@ export function byUnit(name: string, value: number): string {
 
 /** A name in JSON as words, without its unit: `executor run time`. */
 export function inWords(name: string): string {
-  const words = name.replace(/_(ms|ns|bytes)$/, "").replaceAll("_", " ");
+  const words = name.replace(/_(ms|ns|bytes)$/, "").replaceAll("_", " ").replace(/([a-z])([A-Z])/g, (_, end: string, begin: string) => `${end} ${begin.toLowerCase()}`);
   return words.replace(/^(gc|cpu|sql|jvm)\b/, (word) => word.toUpperCase());
 }
 

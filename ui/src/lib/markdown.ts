@@ -2,7 +2,7 @@
 
 import { Marked } from "marked";
 
-const ANCHOR = /^<a id="([\w-]+)"><\/a>$/;
+const ANCHOR = /^<a id="([\w-]+)">(<\/a>)?$/;
 
 const marked = new Marked({
   gfm: true,

@@ -134,7 +134,8 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
     claim.core_ms = Some((lost_ms as f64 * digest.task_cpus) as i64);
     let failed: Vec<u32> =
         (0u32..).zip(&view.tasks).filter(|(_, task)| task.status.is_failed()).map(|(at, _)| at).collect();
-    claim.worth = if is_lone { Worth::None } else { worth(view, failed, was_fatal) };
+    // What made a job fail is not about seconds: without it there would be other work.
+    claim.worth = if is_lone || was_fatal { Worth::None } else { worth(view, failed) };
     claim.validate = "Run the stage again: a failure of the data or the code comes back in the same partition, one of a machine does not.".to_owned();
     let fix = if 2 * by_loss > ours {
         let executors: Vec<&str> = view
@@ -176,7 +177,7 @@ fn is_lone(context: &Context<'_>, view: &StageView<'_>) -> bool {
 
 /// Failed attempts that another one made good took a time that is measured: at best it is all saved, at
 /// worst what makes them succeed takes half of it. Where the stage was given up nothing was made good.
-fn worth(view: &StageView<'_>, failed: Vec<u32>, was_fatal: bool) -> Worth {
+fn worth(view: &StageView<'_>, failed: Vec<u32>) -> Worth {
     const KEPT: f64 = 0.5;
     let shorter = Edit::Scale {
         place: view.place(),
@@ -186,7 +187,7 @@ fn worth(view: &StageView<'_>, failed: Vec<u32>, was_fatal: bool) -> Worth {
         }),
     };
     Worth::Replay {
-        low: if was_fatal { Vec::new() } else { vec![shorter] },
+        low: vec![shorter],
         high: vec![Edit::Remove { place: view.place(), tasks: failed.into() }],
     }
 }

@@ -89,7 +89,7 @@ fn answers_give_the_findings_of_the_log() {
             }
         }
     }
-    println!("{same} findings are the same");
+    eprintln!("{same} findings are the same");
     assert!(same > 60, "{same} findings are the same");
     assert!(
         unexplained.is_empty(),

@@ -2,6 +2,5 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod corpora;
 mod recorded;
 mod saved;

@@ -11,7 +11,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(crate) enum SqlCommand {
     /// Answer, or prompt.
-    Ask(SqlOptions),
+    Ask(Box<SqlOptions>),
     /// List the ready-made questions.
     List,
     /// Print the statement of one.
@@ -207,7 +207,7 @@ pub(super) fn mean(args: SqlArgs) -> anyhow::Result<SqlCommand> {
         memory_bytes: args.memory,
         spill_bytes: args.spill,
     };
-    Ok(SqlCommand::Ask(SqlOptions {
+    Ok(SqlCommand::Ask(Box::new(SqlOptions {
         reading: reading(sources, &args.reading, &args.remote)?,
         question,
         params: args.param,
@@ -215,7 +215,7 @@ pub(super) fn mean(args: SqlArgs) -> anyhow::Result<SqlCommand> {
         format,
         out: args.out,
         limits,
-    }))
+    })))
 }
 
 /// Sources, and what is asked of them: the last word, unless it is a source or the question is elsewhere.

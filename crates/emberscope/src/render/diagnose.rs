@@ -181,7 +181,7 @@ fn findings(diagnosis: &Diagnosis, width: usize, all: bool) -> Vec<Line> {
     }
     if !all {
         // What says the same thing from another side, with nothing of its own to save.
-        rest.retain(|one| !is_part(&one) || phrases::wall_saving(&one.savings).is_some());
+        rest.retain(|one| !is_part(one) || phrases::wall_saving(&one.savings).is_some());
     }
     lines.extend(rest.iter().take(listed).map(|one| short(one, width)));
     if rest.len() > listed {

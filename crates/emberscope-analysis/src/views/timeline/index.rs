@@ -108,7 +108,7 @@ impl TimelineIndex {
                 cpus: digest.task_cpus,
             })
             .collect();
-        let executors = executor_lanes(run, digests, clock, &mut items);
+        let executors = executor_lanes(run, clock, &mut items);
         let hosts = host_lanes(&executors);
         let stage_lanes = stage_lanes(&items, stages.len());
         let (sql, jobs, stage_band) = bands(run, digests, clock);
@@ -152,16 +152,16 @@ fn items_of(view: &StageView<'_>, position: usize, clock: Clock) -> Vec<Item> {
 }
 
 /// Lanes of executors in the order of the run's; those that ran tasks and are not among them come last. Gives
-/// every attempt a row: the driver sees the end of a task late, so that a slot counts as free that much earlier.
-fn executor_lanes(run: &Run, digests: &Digests, clock: Clock, items: &mut [Item]) -> Vec<ExecutorLane> {
+/// every attempt a row, of as many as there are cores.
+fn executor_lanes(run: &Run, clock: Clock, items: &mut [Item]) -> Vec<ExecutorLane> {
     let mut found: BTreeMap<u32, (std::ops::Range<usize>, u32)> = BTreeMap::new();
     let mut begin = 0;
     for group in items.chunk_by_mut(|one, next| one.executor == next.executor) {
         let id = group[0].executor;
-        let lag = digests.occupancy.result_lag_ms.get(run.strings.text(id)).copied().unwrap_or(0);
-        let mut rows = Rows::default();
+        let cores = run.executors.iter().find(|one| one.id == run.strings.text(id)).and_then(|one| one.cores);
+        let mut rows = Rows::of_slots(cores);
         for item in group.iter_mut() {
-            let row = rows.place(item.from_ms, item.to_ms - lag);
+            let row = rows.place(item.from_ms, item.to_ms);
             item.row = u16::try_from(row).unwrap_or(u16::MAX);
         }
         found.insert(id, (begin..begin + group.len(), rows.len()));
