@@ -253,7 +253,7 @@ fn finding(diagnosis: &Diagnosis, finding: &Finding, width: usize, all: bool) ->
 fn frames(finding: &Finding, width: usize, all: bool) -> Vec<Line> {
     let Some(profile) = &finding.profile else { return Vec::new() };
     let indent = || Line::text(Tone::Plain, " ".repeat(12));
-    let mut lines = vec![indent().and(Tone::Faint, phrases::profile_heading(profile))];
+    let mut lines = labelled(indent(), Tone::Faint, &phrases::profile_heading(profile), width);
     let most = if all { usize::MAX } else { FRAMES };
     let running = profile.frames.iter().take(most).map(|frame| {
         (format!("  {:>5} self {:>5} total  ", share(frame.own_share), share(frame.total_share)), frame)
