@@ -84,15 +84,15 @@ fn findings() -> Vec<Finding> {
     skew.profile = Some(StageProfile {
         stage_id: 14,
         stage_attempt: 0,
-        event: "cpu",
+        event: "wall",
         samples: 12_345,
-        waiting_samples: 2_345,
-        waits: vec![frame("java.net.SocketInputStream.read", 0.9, 0.9)],
+        waiting_samples: 2_220,
         frames: vec![
             frame("org.example.Parser.split", 0.614, 0.7),
             frame(HOSTILE, 0.201, 0.208),
             frame("java.lang.String.hashCode", 0.002, 0.002),
         ],
+        waits: vec![frame("org.example.Client.fetch", 0.172, 0.18), frame(HOSTILE, 0.008, 0.008)],
         executors_not_recorded: 2,
         distortion: Some("Names may be those of callers.".to_owned()),
     });
