@@ -57,8 +57,81 @@ fn seeds(target: &str) -> Result<Vec<Vec<u8>>> {
             let texts = blocks(&lines(&[])?);
             sizes.iter().zip(texts).map(|(sizes, text)| [&sizes[..], &text].concat()).collect()
         }
+        "explain" => texts(&["formatted.txt", "extended.txt", "simple.txt", "show.txt", "final.txt"])?,
+        "driver_log" => pieces(&texts(&["driver.log"])?),
+        "sql_text" => {
+            let mut statements = texts(&["query.sql"])?;
+            statements.extend(SQL.iter().map(|text| text.as_bytes().to_vec()));
+            statements
+        }
+        "answers" => answers()?,
         _ => Vec::new(),
     })
+}
+
+/// Statements in Spark's own forms.
+const SQL: [&str; 4] = [
+    "WITH a AS (SELECT /*+ BROADCAST(b) */ k, row_number() OVER (PARTITION BY k ORDER BY ts DESC) r FROM db.t1)\n\
+     INSERT OVERWRITE TABLE out SELECT DISTINCT a.k FROM a LEFT SEMI JOIN `db`.`t2` b USING (k)\n\
+     LATERAL VIEW explode(xs) e AS x WHERE a.r = 1 DISTRIBUTE BY k",
+    "SELECT TRANSFORM(a) USING 'x' AS (b) FROM db.t\nJOIN u ON t.k = u.k2 GROUP BY a, b ORDER BY c ~~~ ???",
+    "MERGE INTO t USING u ON t.k = u.k WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *; -- end\nSELECT 1",
+    "SELECT a, count(DISTINCT b) FROM t GROUP BY 1 WITH ROLLUP UNION ALL (SELECT x, y FROM u LIMIT 3) SORT BY 1",
+];
+
+/// What `fixtures/scenarios/explain.py` wrote, of each version.
+fn texts(names: &[&str]) -> Result<Vec<Vec<u8>>> {
+    let data = root().join("crates/emberscope-text/tests/data");
+    let mut texts = Vec::new();
+    for version in ["explain-3.5.9", "explain-4.3.0"] {
+        for name in names {
+            let path = data.join(version).join(name);
+            texts.push(fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?);
+        }
+    }
+    Ok(texts)
+}
+
+/// Texts in pieces of whole lines.
+fn pieces(texts: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let lines: Vec<Vec<u8>> = texts
+        .iter()
+        .flat_map(|text| text.split_inclusive(|byte| *byte == b'\n'))
+        .filter(|line| line.len() <= LINE_BYTES)
+        .map(<[u8]>::to_vec)
+        .collect();
+    blocks(&lines)
+}
+
+/// Small recordings of the History Server, as one object by path.
+fn answers() -> Result<Vec<Vec<u8>>> {
+    let mut seeds = Vec::new();
+    for name in ["codec-none-4.3.0", "empty-3.5.9", "rdd-4.3.0", "executor-loss-4.3.0", "cache-4.3.0"] {
+        let path = root().join("referee/answers").join(format!("{name}.json.zst"));
+        let file = fs::File::open(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let recorded: serde_json::Value = serde_json::from_reader(zstd::Decoder::new(file)?)?;
+        let first = |name: &str, most: usize| {
+            let items = recorded[name].as_array().map_or(&[][..], Vec::as_slice);
+            serde_json::Value::from(items.iter().take(most).cloned().collect::<Vec<_>>())
+        };
+        let mut by_path = serde_json::Map::new();
+        for (path, name) in
+            [("jobs", "jobs"), ("stages", "stages"), ("allexecutors", "executors"), ("sql", "sql")]
+        {
+            by_path.insert(path.to_owned(), first(name, 2));
+        }
+        let app = &recorded["application"];
+        by_path.insert(
+            String::new(),
+            serde_json::json!({ "id": app["id"], "name": app["name"], "attempts": [app["attempt"]] }),
+        );
+        for (key, tasks) in recorded["tasks"].as_object().into_iter().flatten().take(2) {
+            let tasks: Vec<_> = tasks.as_array().into_iter().flatten().take(2).cloned().collect();
+            by_path.insert(format!("stages/{key}/taskList"), tasks.into());
+        }
+        seeds.push(serde_json::to_vec(&by_path)?);
+    }
+    Ok(seeds)
 }
 
 fn zipped(entries: &[(&str, Vec<u8>)]) -> Result<Vec<u8>> {
