@@ -1,6 +1,10 @@
 //! Reports of real evidence.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "tests fail by panicking and tell what they compared"
+)]
 
 mod findings;
 #[path = "../../../emberscope-rest/tests/it/recorded.rs"]
