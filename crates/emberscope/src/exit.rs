@@ -83,11 +83,17 @@ pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
     Exit::Internal
 }
 
-/// Whether the directory that was named cannot be one: a mistake of the command line, where a full disk or a
-/// forbidden one is none.
+/// Whether the directory that was named cannot be made: a mistake of the command line, where a full disk is none.
 fn is_no_place(error: &ReportError) -> bool {
     let ReportError::Io { action: "created", source, .. } = error else { return false };
-    matches!(source.kind(), io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists)
+    matches!(
+        source.kind(),
+        io::ErrorKind::NotADirectory
+            | io::ErrorKind::AlreadyExists
+            | io::ErrorKind::NotFound
+            | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::ReadOnlyFilesystem
+    )
 }
 
 fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {

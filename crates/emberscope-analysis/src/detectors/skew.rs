@@ -22,6 +22,13 @@ const KEYED_RATIO: Threshold = Threshold {
     default: 2.5,
     doc: "The same where the data was shuffled by keys: hashing alone makes the fullest partition more than twice as large as its peers, and a salt leaves it so.",
 };
+const KEYED_VOLUME_RATIO: Threshold = Threshold {
+    tag: "SKEW",
+    name: "keyed_volume_ratio",
+    default: 4.0,
+    doc: "Times the median volume that the slow tasks must have for `ratio` to be enough after a shuffle by keys all the same: \
+          hashing does not do that.",
+};
 const VOLUME_RATIO: Threshold = Threshold {
     tag: "SKEW",
     name: "volume_ratio",
@@ -49,7 +56,7 @@ pub static SKEW: Detector = Detector {
         name: "skew",
         what: "A few tasks of a stage have much more data than the others, and the stage waits for them.",
     }],
-    thresholds: &[RATIO, KEYED_RATIO, VOLUME_RATIO, SURE_SHARE, CARRIED_SHARE],
+    thresholds: &[RATIO, KEYED_RATIO, KEYED_VOLUME_RATIO, VOLUME_RATIO, SURE_SHARE, CARRIED_SHARE],
     checks: &[Check::Stage(check)],
     what: "A stage ends when its last task does. Here one task, or a few, got much more data than the \
 others, and while they work the other cores idle. The finding says how much more (in bytes **and** in \
@@ -60,7 +67,7 @@ from files of very different sizes rather than from a shuffle.",
     rule: "Slow tasks are found as described under `STRAG`: at least `STRAG.slow_ratio` times the median \
 of their peers, and beyond what the noise of the peers explains. The excess is split by cause; data is \
 charged in proportion to the larger of the ratios of bytes and records. The finding is made where data is the \
-largest part, the longest task takes at least `ratio` times the median (`keyed_ratio` times after a shuffle by keys) and the slow tasks have at least \
+largest part, the longest task takes at least `ratio` times the median (`keyed_ratio` times after a shuffle by keys, unless the slow tasks have `keyed_volume_ratio` times the volume) and the slow tasks have at least \
 `volume_ratio` times the median volume. Tasks without any data are left out of the comparison, so that \
 few keys in many partitions are no skew. Slow tasks with ordinary records and a long deserialization are a cold \
 executor, no skew.",
@@ -112,7 +119,10 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
     }
     let plan = plan.unwrap_or_default();
     let slow: Vec<&Task> = tail.slow.iter().map(|slow| &view.tasks[slow.at]).collect();
-    if reads_shuffle(&slow, &plan) && tail.ratio() < context.get(&KEYED_RATIO) {
+    if reads_shuffle(&slow, &plan)
+        && tail.ratio() < context.get(&KEYED_RATIO)
+        && volume_ratio < context.get(&KEYED_VOLUME_RATIO)
+    {
         return;
     }
     sink.claim(claim(context, view, &tail, &plan));

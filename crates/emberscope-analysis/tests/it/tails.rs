@@ -86,6 +86,22 @@ fn a_first_wave_does_not_hide_a_straggler() {
 }
 
 #[test]
+fn few_partitions_with_a_hot_key_are_skew() {
+    // Three quarters of the rows take hardly more than twice as long, since most of a row's price is paid in Python.
+    for (records, fires) in
+        [([95_195, 118_206, 241_835, 749_764], 1), ([95_195, 118_206, 151_835, 249_764], 0)]
+    {
+        let times = [16_844, 18_985, 29_305, 43_705];
+        let tasks =
+            times.iter().zip(records).map(|(ms, records)| task(*ms).with(shuffle(records * 20, records, 0)));
+        let mut made = warm();
+        made.job(None, &[tasks.collect()]);
+        let sink = said(&made.run(), "SKEW");
+        assert_eq!(of_kind(&sink, "skew").len(), fires, "{records:?}: {sink:?}");
+    }
+}
+
+#[test]
 fn hashing_alone_is_no_skew() {
     // (times the time and data of its peers, shuffled by keys or read from files)
     for (times, is_keyed, fires) in [(2.3, true, false), (2.8, true, true), (2.3, false, true)] {

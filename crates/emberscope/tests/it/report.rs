@@ -76,6 +76,7 @@ fn mistakes() {
         (&["app-1", "--out", "o", "--reports", "jobs"], 2, "known are job, sql"),
         (&["app-1", "--out", "o", "--file-size-limit", "0"], 2, "like 200MiB"),
         (&["app-1", "--out", "file/o"], 2, "a file stands where a directory should be"),
+        (&["app-1", "--out", "/proc/o"], 2, "cannot be created"),
         (&["app-1", "--sink", "log", "--format", "parquet"], 2, "lines of JSON, not Parquet"),
         (&["none", "--out", "o"], 3, "none"),
         (&["--recover", "none"], 2, "no such directory"),
