@@ -166,7 +166,11 @@ class Cluster:
             self.processes.append(self.start(spark_class, [package + "worker.Worker", *host, *worker, self.master]))
         start = time.time()
         while self.logs().count("Successfully registered with master") < 2:
-            assert time.time() - start < 300, self.logs()[-2000:]
+            if time.time() - start > 300:
+                said = self.logs()[-2000:]
+                # Else it would be in the way of the next one.
+                self.stop()
+                raise AssertionError(said)
             time.sleep(0.3)
 
     def start(self, spark_class, arguments):
