@@ -18,12 +18,12 @@ pub(in super::super) const PARAMS: &[Param] = &[
     Param {
         name: "statement",
         kind: "string",
-        doc: "The SQL text, at most 65536 bytes. [default: the log's, where the execution is described by its statement]",
+        doc: "The SQL text, at most 49152 bytes. [default: the log's, where the execution is described by its statement]",
     },
 ];
 
 /// Longest text that comes in an address, bytes.
-const MOST_BYTES: usize = 64 << 10;
+const MOST_BYTES: usize = 48 << 10;
 
 pub(in super::super) fn get(opened: &Opened, at: &[&str], params: &Params) -> Result<SqlMapping, Failure> {
     let execution = find(opened, at)?;
