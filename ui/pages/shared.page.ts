@@ -45,7 +45,7 @@ describe("what is shared", () => {
     await visit(page, `#/run/${run}/stages`);
     expect(await page.locator("tbody tr").count()).toBeGreaterThan(rows);
     await visit(page, `#/run/${run}/stages?from=0&to=1`);
-    expect(await page.locator(".chosen").textContent()).toContain("Only 0 ms to 1 ms");
+    expect(await page.locator(".chosen").textContent()).toContain("What touches 0 ms to 1 ms");
     expect(await page.locator("tbody tr").count()).toBe(0);
   });
 
