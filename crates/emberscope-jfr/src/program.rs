@@ -37,6 +37,7 @@ pub fn program_frames(all_and_running: &View) -> ProgramFrames {
 
 /// As [`program_frames`], of samples all of which were taken while threads ran.
 pub fn running_frames(view: &View) -> ProgramFrames {
+    // A view without a baseline has nothing that ran beside it, so that all of it comes as what did not.
     let mut frames = split(view, |_, _| false);
     std::mem::swap(&mut frames.running, &mut frames.waiting);
     std::mem::swap(&mut frames.running_sum, &mut frames.waiting_sum);
