@@ -3,10 +3,11 @@
 use crate::attribution::ModelError;
 use crate::context::Context;
 use crate::detectors::DETECTORS;
-use crate::finding::{Claim, Confidence, Finding, RangeMs, SavingMethod, Savings, Severity, Worth};
+use crate::finding::{Claim, Confidence, Finding, RangeMs, SavingMethod, Savings, Scope, Severity, Worth};
 use crate::identity::finding_id;
 use crate::materiality;
 use crate::replay::{Edit, Place, ReplayModel, Timeline};
+use crate::words;
 use std::collections::BTreeSet;
 
 /// Replays of a run, whatever its size (decision 31).
@@ -234,6 +235,10 @@ fn finding(context: &Context<'_>, claim: &Claim, savings: Savings) -> Option<Pri
         SavingMethod::Modelled => claim.confidence.min(Confidence::Medium),
         _ => claim.confidence,
     };
+    let mut evidence = claim.evidence.clone();
+    if let Some(error) = rounding_error(context, &claim.scope) {
+        evidence.insert("rounding_error_share".to_owned(), words::rounded(error).into());
+    }
     let finding = Finding {
         id: finding_id(context, detector.tag, claim),
         kind: claim.kind,
@@ -243,7 +248,7 @@ fn finding(context: &Context<'_>, claim: &Claim, savings: Savings) -> Option<Pri
         nature: claim.nature,
         scope: claim.scope.clone(),
         title: claim.title.clone(),
-        evidence: claim.evidence.clone(),
+        evidence,
         profile: None,
         recommendation: claim.recommendation.clone(),
         savings,
@@ -258,6 +263,22 @@ fn finding(context: &Context<'_>, claim: &Claim, savings: Savings) -> Option<Pri
         band(context, &mut priced);
     }
     Some(priced)
+}
+
+/// How far rounding for display may have moved a figure of the operator that a claim is about, as a share of it: the
+/// largest of all its figures; `None` where they are exact.
+fn rounding_error(context: &Context<'_>, scope: &Scope) -> Option<f64> {
+    let view = context.sql_view(scope.sql_id?)?;
+    if view.execution.displayed.is_empty() {
+        return None;
+    }
+    let metrics = &view.nodes.get(scope.node_id? as usize)?.metrics;
+    let error = |id: u64| {
+        let metric = view.metrics().get(&id)?;
+        let total = metric.total.filter(|total| *total > 0)?;
+        Some(metric.fidelity.within() as f64 / total as f64)
+    };
+    metrics.iter().filter_map(|(_, _, id)| error(*id)).reduce(f64::max).filter(|error| *error > 0.0)
 }
 
 fn claimed(edit: &Edit) -> Option<ClaimedPlace> {

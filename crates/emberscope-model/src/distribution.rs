@@ -4,15 +4,31 @@
 //! by retention. Detectors take these types, so that they cannot forget the difference.
 
 /// How far a value can be trusted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fidelity {
     /// As measured.
     #[default]
     Exact,
     /// Rounded for display by whoever reported it.
-    Rounded,
-    /// Computed over what retention left.
-    RetainedPart,
+    Rounded {
+        /// How far the true value can lie from the one told, in its unit.
+        within: i64,
+    },
+}
+
+impl Fidelity {
+    /// Of a value that can be off by so much.
+    pub fn of(within: i64) -> Self {
+        if within == 0 { Self::Exact } else { Self::Rounded { within } }
+    }
+
+    /// How far the true value can lie from the one told, in its unit.
+    pub fn within(self) -> i64 {
+        match self {
+            Self::Exact => 0,
+            Self::Rounded { within } => within,
+        }
+    }
 }
 
 /// What is known of how a metric is spread over tasks.

@@ -1,11 +1,12 @@
 //! SQL executions: identity, plan versions and metrics.
 
 use crate::blobs::BlobRef;
-use crate::distribution::Distribution;
+use crate::distribution::{Distribution, Fidelity};
 use crate::plan;
 use crate::run::{Run, StageAttempt};
 use borsh::{BorshDeserialize, BorshSerialize};
 use emberscope_log::event::plan::{MetricKind, PlanTree};
+use emberscope_log::event::sql::{DisplayedMetric, DisplayedValue};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -79,6 +80,8 @@ pub struct SqlExecution {
     pub versions: Vec<PlanVersion>,
     /// Driver-side metric updates in the order of the log.
     pub driver_updates: Vec<(u64, i64)>,
+    /// What a server showed of its metrics, by accumulator; empty where they come from a log and are exact.
+    pub displayed: Vec<DisplayedMetric>,
     /// Metrics announced after planning.
     pub late_metrics: Vec<LateMetric>,
     /// While it is collected: the accumulators of all its plans' metrics.
@@ -132,6 +135,12 @@ impl SqlExecution {
         self.driver_updates.iter().filter(|(id, _)| !is_known(*id)).count() as u64
     }
 
+    /// What a server showed of a metric; `None` where it is exact.
+    pub fn displayed(&self, accumulator_id: u64) -> Option<&DisplayedMetric> {
+        let position = self.displayed.binary_search_by_key(&accumulator_id, |one| one.accumulator_id).ok()?;
+        Some(&self.displayed[position])
+    }
+
     /// Whether no other execution contains it.
     pub fn is_root(&self) -> bool {
         self.root_id.is_none_or(|root| root == self.id)
@@ -159,6 +168,8 @@ pub struct SqlMetric {
     pub driver: Distribution,
     /// Tasks and driver together; `None` = never updated.
     pub total: Option<i64>,
+    /// How exact the total is.
+    pub fidelity: Fidelity,
 }
 
 /// Totals of metrics by accumulator; those that were never updated are left out.
@@ -171,6 +182,8 @@ pub struct SqlMetricSums {
     pub by_stage: Vec<((u32, u32), i64)>,
     /// Tasks and driver together; `None` = never updated.
     pub total: Option<i64>,
+    /// How exact the total is.
+    pub fidelity: Fidelity,
 }
 
 /// How a node was tied to stages.
@@ -178,7 +191,7 @@ pub struct SqlMetricSums {
 pub enum MappingMethod {
     /// Tasks of the stage updated the node's own metrics: certain.
     Accumulators,
-    /// The nearest operators on the same side of every exchange: likely.
+    /// The nearest operators on the same side of every exchange, or what stages read and wrote: likely.
     Neighbours,
 }
 
@@ -263,7 +276,21 @@ impl Run {
                 };
                 let by_stage =
                     by_stage.into_iter().map(|(stage, values)| (stage, Distribution::of(values))).collect();
-                (*id, SqlMetric { accumulator_id: *id, tasks, by_stage, driver, total })
+                let metric = SqlMetric {
+                    accumulator_id: *id,
+                    tasks,
+                    by_stage,
+                    driver,
+                    total,
+                    fidelity: Fidelity::Exact,
+                };
+                (
+                    *id,
+                    match execution.displayed(*id) {
+                        Some(shown) => as_displayed(metric, shown),
+                        None => metric,
+                    },
+                )
             })
             .collect()
     }
@@ -306,6 +333,11 @@ impl Run {
                 *total = Some(total.unwrap_or(0).saturating_add(*value));
             }
         }
+        for shown in &execution.displayed {
+            if let Some(metric) = sums.get_mut(&shown.accumulator_id) {
+                metric.fidelity = Fidelity::of(shown.total_within);
+            }
+        }
         sums
     }
 
@@ -333,7 +365,13 @@ impl Run {
                 && let Some(node) = nodes.get_mut(metric.node as usize)
             {
                 node.stages.extend(stages);
-                node.method = Some(MappingMethod::Accumulators);
+                let is_inferred =
+                    execution.displayed(metric.accumulator_id).is_some_and(|shown| shown.is_place_inferred);
+                if !is_inferred {
+                    node.method = Some(MappingMethod::Accumulators);
+                } else if node.method.is_none() {
+                    node.method = Some(MappingMethod::Neighbours);
+                }
             }
         }
         for node in &mut nodes {
@@ -343,6 +381,20 @@ impl Run {
         map_by_neighbours(tree, &mut nodes);
         nodes
     }
+}
+
+/// A metric that a server showed: of the tasks' values it tells three, of one task which; what of the total is the
+/// driver's is not told.
+fn as_displayed(metric: SqlMetric, shown: &DisplayedMetric) -> SqlMetric {
+    let quantiles = |values: &[DisplayedValue; 3]| {
+        let shares = [0.0, 0.5, 1.0].into_iter();
+        shares.zip(values.iter().map(|value| value.value as f64)).collect()
+    };
+    let tasks = shown
+        .tasks
+        .as_ref()
+        .map_or(Distribution::Absent, |values| Distribution::Quantiles(quantiles(values)));
+    SqlMetric { tasks, driver: Distribution::Absent, fidelity: Fidelity::of(shown.total_within), ..metric }
 }
 
 /// -1 (or 0 less than nothing) marks a size or time that was never set (`SQLMetric.isZero`).

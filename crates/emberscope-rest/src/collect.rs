@@ -3,7 +3,7 @@
 use crate::answers::{AnswerError, Answers};
 use crate::events::Events;
 use crate::parents::parents;
-use crate::plan::{self, Metrics, UpdatesOfTasks};
+use crate::plan::{self, Metrics, UpdatesOfStages};
 use crate::shapes::{Application, Attempt, Environment, Executor, Job, Sql, Stage, Task, time_ms};
 use crate::tasks;
 use serde::de::DeserializeOwned;
@@ -123,15 +123,15 @@ pub fn collect(
     application_events(&application.id, application.name.as_deref(), &attempt, &mut events)?;
     environment_event(environment.as_ref(), &mut events)?;
     executor_events(&executors, &mut events)?;
-    sql_starts(&queries, &mut metrics, &mut events)?;
+    sql_starts(&queries, &jobs, &stages, &mut metrics, &mut events)?;
     let parents = parents(&jobs, &stages);
     job_starts(&jobs, &stages, &queries, &parents, &mut events)?;
-    let mut updates = std::mem::take(&mut metrics.of_tasks);
+    let mut updates = std::mem::take(&mut metrics.of_stages);
     for stage in &mut stages {
         asked.stage(stage, &mut updates, &parents, &mut made, &mut events)?;
     }
     job_ends(&jobs, &mut events)?;
-    // Of a task that the server has forgotten the number stays with its query.
+    // Of a stage that the server has forgotten the number stays with its query.
     for (sql, update) in updates.into_values().flatten() {
         metrics.of_driver.entry(sql).or_default().push(update);
     }
@@ -225,7 +225,7 @@ impl Asked<'_> {
     fn stage(
         &self,
         stage: &mut Stage,
-        updates: &mut UpdatesOfTasks,
+        updates: &mut UpdatesOfStages,
         parents: &Parents,
         made: &mut Collected,
         events: &mut Events,
@@ -244,12 +244,9 @@ impl Asked<'_> {
             if !seen.insert(task.task_id) {
                 return Ok(false);
             }
-            let own: Vec<tasks::Update> = updates
-                .remove(&(key.0, key.1, task.task_id))
-                .into_iter()
-                .flatten()
-                .map(|(_, update)| update)
-                .collect();
+            // The first that counts stands for the stage: the values of each are not told.
+            let of_stage = if task.status == "SUCCESS" { updates.remove(&key) } else { None };
+            let own: Vec<tasks::Update> = of_stage.into_iter().flatten().map(|(_, update)| update).collect();
             events.add(&tasks::event(key, is_result, task, &own))?;
             Ok(true)
         };
@@ -359,12 +356,23 @@ fn executor_events(executors: &[Executor], events: &mut Events) -> io::Result<()
     Ok(())
 }
 
-fn sql_starts(queries: &[Sql], metrics: &mut Metrics, events: &mut Events) -> io::Result<()> {
+fn sql_starts(
+    queries: &[Sql],
+    jobs: &[Job],
+    stages: &[Stage],
+    metrics: &mut Metrics,
+    events: &mut Events,
+) -> io::Result<()> {
+    let of_jobs: BTreeMap<u32, &[u32]> = jobs.iter().map(|job| (job.job_id, &job.stage_ids[..])).collect();
     for sql in queries {
+        let own: BTreeSet<u32> =
+            sql.job_ids().filter_map(|job| of_jobs.get(&job)).flat_map(|ids| ids.iter().copied()).collect();
+        let ran = |stage: &&Stage| own.contains(&stage.stage_id) && stage.status == "COMPLETE";
+        let own: Vec<&Stage> = stages.iter().filter(ran).collect();
         let mut event = json!({
             "Event": "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart", "executionId": sql.id,
             "description": sql.description, "details": "", "physicalPlanDescription": sql.plan_description,
-            "sparkPlanInfo": plan::info(sql, metrics), "time": time_ms(sql.submission_time.as_deref()),
+            "sparkPlanInfo": plan::info(sql, &own, metrics), "time": time_ms(sql.submission_time.as_deref()),
         });
         if let Some(root) = sql.root_execution_id {
             event["rootExecutionId"] = json!(root);
@@ -439,6 +447,11 @@ fn sql_ends(queries: &[Sql], metrics: &Metrics, events: &mut Events) -> io::Resu
                 "accumUpdates": updates,
             }))?;
         }
+        if let Some(shown) = metrics.displayed.get(&sql.id) {
+            events.add(&json!({
+                "Event": "io.emberscope.DisplayedMetrics", "executionId": sql.id, "metrics": shown,
+            }))?;
+        }
         let start = time_ms(sql.submission_time.as_deref());
         if let (Some(start), Some(duration), true) = (start, sql.duration, sql.status != "RUNNING") {
             let error = match sql.status.as_str() {
@@ -496,11 +509,14 @@ fn forgotten(jobs: &[Job], stages: &[Stage], queries: &[Sql], made: &mut Collect
 
 fn say_what_is_missing(metrics: &Metrics, queries: &[Sql], made: &mut Collected) {
     made.notes.push("read from the monitoring API, not from an event log".to_owned());
-    if metrics.is_any {
-        made.notes.push(
-            "metrics of SQL operators are rounded for display by the server; of their values by task only the largest is known"
-                .to_owned(),
-        );
+    let shown = || metrics.displayed.values().flatten();
+    if shown().next().is_some() {
+        let off = shown().filter(|metric| metric.total_within > 0).count();
+        made.notes.push(format!(
+            "metrics of SQL operators are as the server displays them: {off} of {} are rounded, each with its error \
+             kept; of their values by task smallest, median and largest are known",
+            shown().count()
+        ));
     }
     if queries.is_empty() {
         made.not_measured

@@ -13,6 +13,7 @@ mod answers;
 mod collect;
 mod events;
 mod parents;
+mod places;
 mod plan;
 mod reason;
 mod shapes;

@@ -1,8 +1,10 @@
 //! The plan of a query: its structure from the text of the plan, its numbers from the nodes of the graph.
 
-use crate::shapes::{Node, Sql};
+use crate::places::{self, Measured, Place, Placed};
+use crate::shapes::{Node, Sql, Stage};
 use crate::tasks::Update;
 use crate::values::{self, Kind};
+use emberscope_log::event::sql::DisplayedMetric;
 use emberscope_text::explain::{self, Explained, Operator};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -10,53 +12,74 @@ use std::collections::BTreeMap;
 /// Numbers of accumulators that no real one reaches: the API tells none.
 const FIRST_ID: u64 = 1 << 40;
 
-/// Updates by stage, attempt and task, each with its execution.
-pub(crate) type UpdatesOfTasks = BTreeMap<(u32, u32, u64), Vec<(u64, Update)>>;
+/// Updates by stage attempt, each with its execution.
+pub(crate) type UpdatesOfStages = BTreeMap<Place, Vec<(u64, Update)>>;
 
-/// Gives numbers to metrics and says which task or driver updated them.
+/// Gives numbers to metrics and says where they were updated.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     next: u64,
-    /// Of tasks that a displayed value names.
-    pub(crate) of_tasks: UpdatesOfTasks,
-    /// Updates that belong to no task that is known, by execution.
+    /// Of stage attempts. Each has the whole total: what a metric counts it counts in one stage, but for what is read
+    /// again.
+    pub(crate) of_stages: UpdatesOfStages,
+    /// Updates of the driver, and of what cannot be told, by execution.
     pub(crate) of_driver: BTreeMap<u64, Vec<Update>>,
-    /// Whether any value was displayed, and so rounded.
-    pub(crate) is_any: bool,
+    /// What was displayed, by execution.
+    pub(crate) displayed: BTreeMap<u64, Vec<DisplayedMetric>>,
 }
 
 impl Default for Metrics {
     fn default() -> Self {
-        Metrics { next: FIRST_ID, of_tasks: BTreeMap::new(), of_driver: BTreeMap::new(), is_any: false }
+        Metrics {
+            next: FIRST_ID,
+            of_stages: BTreeMap::new(),
+            of_driver: BTreeMap::new(),
+            displayed: BTreeMap::new(),
+        }
     }
 }
 
 impl Metrics {
-    fn of(&mut self, sql: u64, node: &Node) -> Vec<Value> {
+    /// Metrics of a node with new numbers.
+    fn of(&mut self, sql: u64, node: &Node) -> Vec<Measured> {
         let mut metrics = Vec::new();
         for metric in &node.metrics {
             let Some(shown) = values::read(&metric.value) else { continue };
             let id = self.next;
             self.next += 1;
-            self.is_any = true;
-            metrics
-                .push(json!({ "name": metric.name, "accumulatorId": id, "metricType": shown.kind.name() }));
-            // The largest value goes to the task that has it, which also tells in which stage the node ran.
-            let mut rest = shown.total;
-            if let Some((max, place)) = shown.max {
-                self.of_tasks.entry(place).or_default().push((sql, (id, max)));
-                rest = rest.map(|total| (total - max).max(0)).filter(|rest| *rest > 0);
-            }
-            if let (Some(rest), true) = (rest, shown.kind != Kind::Average) {
-                self.of_driver.entry(sql).or_default().push((id, rest));
-            }
+            let place = shown.tasks.as_ref().and_then(|tasks| tasks.place);
+            let largest = shown.tasks.as_ref().map(|tasks| tasks.values[2].value);
+            metrics.push(Measured {
+                name: metric.name.clone(),
+                kind: shown.kind,
+                id,
+                value: shown.total.map(|total| total.value).or(largest),
+                place: place.map(|(stage, attempt, _)| (stage, attempt)),
+            });
+            self.displayed.entry(sql).or_default().push(DisplayedMetric {
+                accumulator_id: id,
+                total_within: shown.total.map_or(0, |total| total.within),
+                tasks: shown.tasks.map(|tasks| tasks.values),
+                is_place_inferred: place.is_none(),
+            });
         }
         metrics
     }
+
+    fn update(&mut self, sql: u64, metric: &Measured) {
+        let Some(value) = metric.value else { return };
+        match metric.place {
+            Some(place) => self.of_stages.entry(place).or_default().push((sql, (metric.id, value))),
+            // An average has no total that could be added to.
+            None if metric.kind == Kind::Average => {}
+            None => self.of_driver.entry(sql).or_default().push((metric.id, value)),
+        }
+    }
 }
 
-/// The plan as `sparkPlanInfo`, and whether its structure came from the text.
-pub(crate) fn info(sql: &Sql, metrics: &mut Metrics) -> Value {
+/// The plan as `sparkPlanInfo`, where its structure came from the text, else from the graph. `stages` are those of
+/// the query's jobs.
+pub(crate) fn info(sql: &Sql, stages: &[&Stage], metrics: &mut Metrics) -> Value {
     let mut nodes = sql.nodes.clone();
     // The graph is numbered in the order of the tree.
     nodes.sort_by_key(|node| node.node_id);
@@ -64,13 +87,31 @@ pub(crate) fn info(sql: &Sql, metrics: &mut Metrics) -> Value {
     let explained = explained.unwrap_or_else(|| from_graph(sql, &nodes));
     let mut info = explained.plan_info();
     let matched = matched(&explained.operators, &nodes);
+    let mut operators: Vec<Placed> = explained
+        .operators
+        .iter()
+        .enumerate()
+        .map(|(position, operator)| Placed {
+            name: operator.name.trim().to_owned(),
+            parent: operator.parent,
+            metrics: matched.get(&position).map_or_else(Vec::new, |node| metrics.of(sql.id, &nodes[*node])),
+        })
+        .collect();
+    places::find(&mut operators, stages);
     let mut at = 0;
     decorate(&mut info, &mut at, &mut |position, node: &mut Value| {
         let Some(found) = matched.get(&position) else { return };
         if let Some(desc) = nodes[*found].desc.as_deref().filter(|desc| !desc.is_empty()) {
             node["simpleString"] = json!(desc);
         }
-        node["metrics"] = Value::Array(metrics.of(sql.id, &nodes[*found]));
+        let of_node = &operators[position].metrics;
+        for metric in of_node {
+            metrics.update(sql.id, metric);
+        }
+        let named = of_node.iter().map(|metric| {
+            json!({ "name": metric.name, "accumulatorId": metric.id, "metricType": metric.kind.name() })
+        });
+        node["metrics"] = named.collect();
     });
     info
 }

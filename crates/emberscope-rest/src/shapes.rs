@@ -63,8 +63,11 @@ pub(crate) struct Stage {
     pub(crate) rdd_ids: Vec<u32>,
     pub(crate) accumulator_updates: Vec<Accumulable>,
     pub(crate) resource_profile_id: Option<u32>,
+    pub(crate) input_records: i64,
     pub(crate) output_bytes: i64,
+    pub(crate) shuffle_read_records: i64,
     pub(crate) shuffle_write_bytes: i64,
+    pub(crate) shuffle_write_records: i64,
     /// With `details=true`.
     pub(crate) tasks: Option<BTreeMap<String, Task>>,
 }

@@ -105,8 +105,10 @@ pub struct MetricView {
     pub accumulator_id: u64,
     /// Tasks and driver together; `None` for averages.
     pub total: Option<f64>,
-    /// Updates of tasks that counted.
-    pub tasks: usize,
+    /// How far the true total can lie from it, where it was rounded for display; 0 = exact.
+    pub total_within: f64,
+    /// Updates of tasks that counted; `None` where only their quantiles are known.
+    pub tasks: Option<usize>,
     /// Least of them.
     pub min: Option<f64>,
     /// Median of them.
@@ -345,7 +347,8 @@ fn metrics(values: &BTreeMap<u64, SqlMetric>, node: &Node) -> Vec<MetricView> {
             unit,
             accumulator_id: *id,
             total: metric.total.filter(|_| unit != MetricUnit::Average).map(|total| total as f64),
-            tasks: metric.tasks.count().unwrap_or(0),
+            total_within: metric.fidelity.within() as f64,
+            tasks: metric.tasks.count(),
             min: metric.tasks.min().map(scaled),
             median: metric.tasks.median().map(scaled),
             max: metric.tasks.max().map(scaled),

@@ -68,6 +68,8 @@ pub enum Event {
     SqlEnd(sql::SqlExecutionEnd),
     /// `SparkListenerDriverAccumUpdates`.
     DriverAccumUpdates(sql::DriverAccumUpdates),
+    /// `io.emberscope.DisplayedMetrics`.
+    DisplayedMetrics(sql::DisplayedMetrics),
     /// `SparkListenerSQLAdaptiveSQLMetricUpdates`.
     AdaptiveMetricUpdates(sql::AdaptiveMetricUpdates),
     /// `QueryStartedEvent`.
@@ -130,6 +132,7 @@ pub(crate) enum Kind {
     SqlPlanUpdate,
     SqlEnd,
     DriverAccumUpdates,
+    DisplayedMetrics,
     AdaptiveMetricUpdates,
     StreamStarted,
     StreamProgress,
@@ -152,6 +155,7 @@ pub(crate) fn kind_of(name: &str) -> Kind {
         "SparkListenerTaskEnd" => Kind::TaskEnd,
         "SparkListenerTaskStart" => Kind::TaskStart,
         "DroppedEvents" if name.starts_with("io.emberscope.") => Kind::Dropped,
+        "DisplayedMetrics" if name.starts_with("io.emberscope.") => Kind::DisplayedMetrics,
         "SparkListenerTaskGettingResult" => Kind::TaskGettingResult,
         "SparkListenerLogStart" => Kind::LogStart,
         "SparkListenerApplicationStart" => Kind::ApplicationStart,
@@ -292,6 +296,7 @@ pub(crate) fn read_event(
         Kind::SqlPlanUpdate => Event::SqlPlanUpdate(Box::new(plan_event(line, options)?)),
         Kind::SqlEnd => Event::SqlEnd(parse(line)?),
         Kind::DriverAccumUpdates => Event::DriverAccumUpdates(parse(line)?),
+        Kind::DisplayedMetrics => Event::DisplayedMetrics(parse(line)?),
         Kind::AdaptiveMetricUpdates => Event::AdaptiveMetricUpdates(parse(line)?),
         Kind::StreamStarted => Event::StreamStarted(parse(line)?),
         Kind::StreamProgress => {

@@ -4,7 +4,8 @@ use super::lenient::{Int, is_time};
 use super::plan::{PlanTree, plan_with_serde, read_plan};
 use crate::cursor::{Cursor, RawStr};
 use crate::event::reason_of;
-use serde::Deserialize;
+use borsh::{BorshDeserialize, BorshSerialize};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -62,6 +63,46 @@ pub struct DriverAccumUpdates {
     /// `accumUpdates`: pairs of accumulator id and value.
     #[serde(rename = "accumUpdates", default)]
     pub updates: Vec<(Int, Int)>,
+}
+
+/// `io.emberscope.DisplayedMetrics`: what a server shows of SQL metrics, and what its rounding hides. Only runs
+/// that come from the monitoring API have it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct DisplayedMetrics {
+    /// `executionId`.
+    #[serde(rename = "executionId")]
+    pub execution_id: u64,
+    /// `metrics`.
+    #[serde(default)]
+    pub metrics: Vec<DisplayedMetric>,
+}
+
+/// One metric of [`DisplayedMetrics`], in the metric's own unit.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, BorshSerialize, BorshDeserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DisplayedMetric {
+    /// Its accumulator, as the plan names it.
+    pub accumulator_id: u64,
+    /// How far the true total can lie from the one told.
+    #[serde(default)]
+    pub total_within: i64,
+    /// Smallest, middle and largest value of a task, where several tasks had one.
+    #[serde(default)]
+    pub tasks: Option<[DisplayedValue; 3]>,
+    /// Whether where it was counted is inferred, from records of stages or from operators beside it.
+    #[serde(default)]
+    pub is_place_inferred: bool,
+}
+
+/// A number that was rounded for display.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, BorshSerialize, BorshDeserialize,
+)]
+pub struct DisplayedValue {
+    /// As displayed.
+    pub value: i64,
+    /// How far the true one can lie from it.
+    pub within: i64,
 }
 
 /// `SparkListenerSQLAdaptiveSQLMetricUpdates`: metrics that appear after planning.

@@ -335,6 +335,7 @@ impl RunBuilder {
             Event::SqlPlanUpdate(event) => self.sql_plan_update(&event, plans.next().unwrap_or_default()),
             Event::SqlEnd(event) => self.sql_ended(event),
             Event::DriverAccumUpdates(event) => self.driver_updates(&event),
+            Event::DisplayedMetrics(event) => self.displayed_metrics(event),
             Event::AdaptiveMetricUpdates(event) => self.adaptive_metrics(event),
             Event::StreamStarted(event) => self.streams.started(event),
             Event::StreamProgress(progress) => self.streams.progress(*progress),

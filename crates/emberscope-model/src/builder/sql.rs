@@ -5,7 +5,9 @@ use super::prepare::PreparedPlan;
 use crate::redact;
 use crate::sql::{LateMetric, PlanVersion, SqlExecution};
 use emberscope_log::event::plan::MetricKind;
-use emberscope_log::event::sql::{AdaptiveMetricUpdates, DriverAccumUpdates, SqlExecutionEnd, SqlPlanEvent};
+use emberscope_log::event::sql::{
+    AdaptiveMetricUpdates, DisplayedMetrics, DriverAccumUpdates, SqlExecutionEnd, SqlPlanEvent,
+};
 
 impl RunBuilder {
     fn sql(&mut self, id: u64) -> &mut SqlExecution {
@@ -48,6 +50,12 @@ impl RunBuilder {
     pub(super) fn driver_updates(&mut self, event: &DriverAccumUpdates) {
         let updates = event.updates.iter().filter_map(|(id, value)| Some((id.id()?, value.0?)));
         self.sql(event.execution_id).driver_updates.extend(updates);
+    }
+
+    pub(super) fn displayed_metrics(&mut self, event: DisplayedMetrics) {
+        let displayed = &mut self.sql(event.execution_id).displayed;
+        displayed.extend(event.metrics);
+        displayed.sort_by_key(|metric| metric.accumulator_id);
     }
 
     pub(super) fn adaptive_metrics(&mut self, event: AdaptiveMetricUpdates) {

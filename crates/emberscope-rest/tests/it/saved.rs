@@ -2,29 +2,38 @@
 
 use crate::recorded::{Recorded, run_of};
 use emberscope_log::block::ParseOptions;
+use emberscope_log::event::plan::MetricKind;
 use emberscope_log::scan::ScanOptions;
 use emberscope_log::source::discover;
 use emberscope_model::load::load;
 use emberscope_model::run::Run;
+use emberscope_model::sql::SqlMetric;
 use emberscope_model::summary::{Summary, summarize};
 use emberscope_rest::{AnswerError, Answers, Saved, Wanted, collect};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Names of the plan's operators, without those that the graph leaves out; the recordings have no text of plans.
-fn plan_of(run: &Run, id: u64) -> Vec<String> {
+/// The plan's operators by their places, without those that the graph leaves out; the recordings have no text of
+/// plans.
+fn plan_of(run: &Run, id: u64) -> Vec<(u32, String)> {
     let execution = run.sql_execution(id).unwrap();
     let Some(tree) = run.final_plan(execution) else { return Vec::new() };
     let names = tree.nodes.iter().map(|node| tree.text(node.name).trim().to_owned());
-    let is_shown = |name: &String| {
+    let is_shown = |(_, name): &(u32, String)| {
         let left_out = ["InputAdapter", "Subquery", "WholeStageCodegen", "Reused"];
         !left_out.iter().any(|kind| name.starts_with(kind)) && !name.ends_with("QueryStage")
     };
-    names.filter(is_shown).collect()
+    (0..).zip(names).filter(is_shown).collect()
+}
+
+/// Their names.
+fn names_of(run: &Run, id: u64) -> Vec<String> {
+    plan_of(run, id).into_iter().map(|(_, name)| name).collect()
 }
 
 /// What both kinds of evidence must agree on.
@@ -47,10 +56,71 @@ fn figures(summary: &Summary) -> Vec<(&'static str, String)> {
     ]
 }
 
+/// Metrics of plans from answers beside those from the log.
+#[derive(Debug, Default)]
+struct Metrics {
+    /// Told as the log has them.
+    exact: usize,
+    /// Rounded, and the log's value is within the error.
+    rounded: usize,
+    /// Counted in the stage attempts that the log says.
+    placed: usize,
+    /// Counted in tasks, and the answers do not tell where.
+    without_place: usize,
+    wrong: Vec<String>,
+}
+
+impl Metrics {
+    fn compare(&mut self, name: &str, from_log: &Run, from_answers: &Run, id: u64) {
+        let of = |run: &Run| {
+            let execution = run.sql_execution(id).unwrap();
+            let tree = run.final_plan(execution).unwrap();
+            let values = run.sql_metrics(execution);
+            let places: BTreeMap<u32, usize> =
+                plan_of(run, id).into_iter().enumerate().map(|(place, (node, _))| (node, place)).collect();
+            let named = tree.metrics.iter().filter_map(|metric| {
+                let place = *places.get(&metric.node)?;
+                let value = values.get(&metric.accumulator_id).filter(|value| value.total.is_some())?;
+                let name = tree.text(metric.name).to_owned();
+                Some(((place, name), (metric.kind, value.clone())))
+            });
+            named.collect::<BTreeMap<_, _>>()
+        };
+        let (log, answers) = (of(from_log), of(from_answers));
+        for (key, (kind, exact)) in &log {
+            let Some((_, shown)) = answers.get(key) else { continue };
+            if *kind == MetricKind::Average {
+                continue;
+            }
+            // Nanoseconds are shown as milliseconds, cut.
+            let scale = if *kind == MetricKind::NsTiming { 1_000_000 } else { 1 };
+            let (expected, got) = (exact.total.unwrap() / scale, shown.total.unwrap());
+            let within = shown.fidelity.within();
+            if expected == got {
+                self.exact += 1;
+            } else if (expected - got).abs() <= within {
+                self.rounded += 1;
+            } else {
+                self.wrong
+                    .push(format!("{name} {id} {key:?}: log {expected}, answers {got} within {within}"));
+            }
+            let places = |metric: &SqlMetric| metric.by_stage.iter().map(|(at, _)| *at).collect::<Vec<_>>();
+            let (expected, got) = (places(exact), places(shown));
+            if got.iter().all(|place| expected.contains(place)) {
+                self.placed += usize::from(!got.is_empty());
+                self.without_place += usize::from(got.is_empty() && !expected.is_empty());
+            } else {
+                self.wrong.push(format!("{name} {id} {key:?}: counted in {expected:?}, answers {got:?}"));
+            }
+        }
+    }
+}
+
 #[test]
 fn the_answers_of_a_history_server_are_the_run_of_its_log() {
     let mut differ = Vec::new();
     let (mut compared, mut plans, mut same_plans) = (0, 0, 0);
+    let mut metrics = Metrics::default();
     let mut files: Vec<PathBuf> = std::fs::read_dir(root().join("referee/answers"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -83,13 +153,18 @@ fn the_answers_of_a_history_server_are_the_run_of_its_log() {
             let Some(other) = from_answers.sql_execution(execution.id) else { continue };
             assert_eq!(execution.job_ids, other.job_ids, "{name} query {}", execution.id);
             plans += 1;
-            same_plans +=
-                usize::from(plan_of(&from_log, execution.id) == plan_of(&from_answers, execution.id));
+            if names_of(&from_log, execution.id) == names_of(&from_answers, execution.id) {
+                same_plans += 1;
+                metrics.compare(&name, &from_log, &from_answers, execution.id);
+            }
         }
     }
     assert!(compared > 40, "{compared}");
     assert!(same_plans * 10 >= plans * 9, "{same_plans} of {plans} plans are the same");
     assert!(differ.is_empty(), "{} differ:\n{}", differ.len(), differ.join("\n"));
+    assert!(metrics.wrong.is_empty(), "{} wrong:\n{}", metrics.wrong.len(), metrics.wrong.join("\n"));
+    assert!(metrics.exact > 4_000 && metrics.rounded > 500, "{metrics:?}");
+    assert!(metrics.placed > 40 * metrics.without_place, "{metrics:?}");
 }
 
 #[test]
