@@ -265,20 +265,27 @@ fn finding(context: &Context<'_>, claim: &Claim, savings: Savings) -> Option<Pri
     Some(priced)
 }
 
-/// How far rounding for display may have moved a figure of the operator that a claim is about, as a share of it: the
-/// largest of all its figures; `None` where they are exact.
+/// How far rounding for display may have moved a figure of the operator that a claim is about, or of those that give
+/// it rows, as a share of it: the largest of all of them; `None` where they are exact.
 fn rounding_error(context: &Context<'_>, scope: &Scope) -> Option<f64> {
     let view = context.sql_view(scope.sql_id?)?;
     if view.execution.displayed.is_empty() {
         return None;
     }
-    let metrics = &view.nodes.get(scope.node_id? as usize)?.metrics;
     let error = |id: u64| {
         let metric = view.metrics().get(&id)?;
         let total = metric.total.filter(|total| *total > 0)?;
         Some(metric.fidelity.within() as f64 / total as f64)
     };
-    metrics.iter().filter_map(|(_, _, id)| error(*id)).reduce(f64::max).filter(|error| *error > 0.0)
+    let mut largest: Option<f64> = None;
+    let mut open = vec![scope.node_id?];
+    while let Some(node) = open.pop() {
+        let node = view.nodes.get(node as usize)?;
+        let errors = node.metrics.iter().filter_map(|(_, _, id)| error(*id));
+        largest = errors.chain(largest).reduce(f64::max);
+        open.extend(&node.children);
+    }
+    largest.filter(|error| *error > 0.0)
 }
 
 fn claimed(edit: &Edit) -> Option<ClaimedPlace> {

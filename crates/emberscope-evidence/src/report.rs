@@ -235,7 +235,7 @@ fn sources(diagnosis: &Diagnosis, evidence: &Evidence, outline: Option<&Outline>
             "{} jobs, {} stages, {} task attempts",
             content.jobs.len(),
             content.stages.len(),
-            content.tasks.len()
+            content.task_attempts
         )];
         gave.extend(content.application_id.as_ref().map(|id| format!("application {id}")));
         sources.push(Source {

@@ -5,16 +5,21 @@ use emberscope_log::input::Memory;
 use emberscope_log::source::{KnownFrom, Provenance, RunSource, discover_input};
 use emberscope_text::driver_log::DriverLog;
 use emberscope_text::explain::{self, Explained};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
 use std::sync::Arc;
 
 /// The run that texts alone tell of: what the driver's log says, or else a plan in which nothing happened. A plan that
 /// only the log has becomes evidence of its own. Empty where there is neither.
 pub fn of_texts(evidence: &mut Evidence) -> Vec<RunSource> {
-    if let Some(log) = &evidence.driver_log {
+    if let Some(log) = &mut evidence.driver_log {
         let printed = log.content.plan.as_deref().and_then(explain::parse);
         if !log.content.jobs.is_empty() || !log.content.stages.is_empty() {
             let plan = evidence.explain.as_ref().map(|plan| plan.content.clone()).or(printed);
-            return of_driver_log(log, plan.as_ref(), evidence.sql.as_ref());
+            let runs = of_driver_log(log, plan.as_ref(), evidence.sql.as_ref());
+            // The run has them now, and there may be millions.
+            log.content.tasks = BTreeMap::new();
+            return runs;
         }
         if let (None, Some(content)) = (&evidence.explain, printed) {
             evidence.explain = Some(Named { name: log.name.clone(), content });
@@ -42,11 +47,24 @@ fn of_driver_log(
         not_measured: not_measured.iter().map(|what| (*what).to_owned()).collect(),
         ..Provenance::default()
     };
-    let mut events = content.to_events();
-    if let Some(plan) = plan {
-        events.extend_from_slice(plan_event(plan, sql, content.first_ms).as_bytes());
-    }
+    let events = packed(|out| {
+        content.write_events(out)?;
+        match plan {
+            Some(plan) => out.write_all(plan_event(plan, sql, content.first_ms).as_bytes()),
+            None => Ok(()),
+        }
+    });
+    // Memory takes what it is given.
+    let Ok(events) = events else { return Vec::new() };
     runs(&log.name, events, content.application_id.as_deref(), &provenance)
+}
+
+/// Events in zstd: the tasks of a large run are gigabytes of JSON.
+fn packed(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<Vec<u8>> {
+    // JSON is written a sign at a time.
+    let mut packed = io::BufWriter::new(zstd::Encoder::new(Vec::new(), 1)?);
+    write(&mut packed)?;
+    packed.into_inner().map_err(io::IntoInnerError::into_error)?.finish()
 }
 
 fn of_plan(plan: &Named<Explained>, sql: Option<&Named<SqlText>>) -> Vec<RunSource> {

@@ -1,25 +1,25 @@
 //! Events as they are written, packed: the tasks of a large run are gigabytes of JSON.
 
 use serde_json::Value;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 
 /// Lines of an event log in memory, in zstd.
 pub(crate) struct Events {
-    packed: zstd::Encoder<'static, Vec<u8>>,
-    count: u64,
+    /// JSON is written a sign at a time.
+    packed: BufWriter<zstd::Encoder<'static, Vec<u8>>>,
 }
 
 impl Events {
     pub(crate) fn new() -> io::Result<Self> {
-        Ok(Events { packed: zstd::Encoder::new(Vec::new(), 1)?, count: 0 })
+        Ok(Events { packed: BufWriter::new(zstd::Encoder::new(Vec::new(), 1)?) })
     }
 
     pub(crate) fn add(&mut self, event: &Value) -> io::Result<()> {
-        self.count += 1;
-        writeln!(self.packed, "{event}")
+        serde_json::to_writer(&mut self.packed, event)?;
+        self.packed.write_all(b"\n")
     }
 
     pub(crate) fn finish(self) -> io::Result<Vec<u8>> {
-        self.packed.finish()
+        self.packed.into_inner().map_err(io::IntoInnerError::into_error)?.finish()
     }
 }

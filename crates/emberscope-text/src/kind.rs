@@ -3,6 +3,7 @@
 use crate::driver_log::DriverLog;
 use crate::explain;
 use crate::sql::{has_statement, outline};
+use emberscope_log::codec::{Codec, is_zip, sniff};
 
 /// What a text looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,9 +27,8 @@ const HEAD: usize = 64 << 10;
 
 /// What `bytes`, or their beginning, look like; `None` for all else.
 pub fn kind(bytes: &[u8]) -> Option<TextKind> {
-    const MAGICS: [&[u8]; 6] =
-        [b"\x28\xb5\x2f\xfd", b"\x1f\x8b", b"PK\x03\x04", b"LZ4Block", b"ZV", b"\x82SNAPPY"];
-    if MAGICS.iter().any(|magic| bytes.starts_with(magic)) {
+    // A few bytes that begin as a packed file does are text.
+    if bytes.len() > 8 && (sniff(bytes) != Codec::Plain || is_zip(bytes)) {
         return Some(TextKind::Packed);
     }
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(HEAD)]);
@@ -60,7 +60,8 @@ mod tests {
                 &b"{\"Event\":\"SparkListenerLogStart\",\"Spark Version\":\"4.3.0\"}\n"[..],
                 Some(TextKind::EventLog),
             ),
-            (b"\x28\xb5\x2f\xfd rest", Some(TextKind::Packed)),
+            (b"\x28\xb5\x2f\xfd rest of it", Some(TextKind::Packed)),
+            (b"\x04\x22\x4d\x18 rest of it", Some(TextKind::Packed)),
             (b" <!DOCTYPE html><html>", Some(TextKind::WebPage)),
             (b"== Physical Plan ==\n* Range (1)\n", Some(TextKind::Plan)),
             (b"select a from t", Some(TextKind::Statement)),

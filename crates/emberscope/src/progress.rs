@@ -2,6 +2,7 @@
 
 use emberscope_log::source::RunSource;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -20,8 +21,17 @@ pub(crate) struct Progress {
 impl Progress {
     /// Starts a bar, or nothing visible when it is not `wanted`.
     pub(crate) fn start(source: &RunSource, wanted: bool) -> Self {
-        // A pipe has no length: then the bar only counts.
         let total: Option<u64> = source.members.iter().map(|member| member.len).sum();
+        Self::of_length(wanted, &source.label, total)
+    }
+
+    /// Starts a bar for a text file.
+    pub(crate) fn of_bytes(wanted: bool, file: &Path, total: Option<u64>) -> Self {
+        Self::of_length(wanted, &file.display().to_string(), total)
+    }
+
+    /// A pipe has no length: then the bar only counts.
+    fn of_length(wanted: bool, label: &str, total: Option<u64>) -> Self {
         let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
         let template = if total.is_some() {
             "{spinner} {wide_msg} {binary_bytes:>11} of {binary_total_bytes}  {binary_bytes_per_sec:>13}  {eta:>4}"
@@ -31,7 +41,7 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
-        bar.set_message(crate::format::plain(&source.label));
+        bar.set_message(crate::format::plain(label));
         Progress { bar, started: Instant::now(), waits: AtomicBool::new(wanted) }
     }
 

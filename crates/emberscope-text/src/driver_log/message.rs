@@ -1,48 +1,73 @@
 //! What single lines say.
 
+use super::words::Topics;
 use super::{Block, BlockKind, DriverLog, Operation, Task};
 
 /// How many lines about memory are kept.
 const TOLD_LINES: usize = 20;
 /// Longest text of an error that is kept, characters.
 const TOLD_CHARS: usize = 500;
+/// Task attempts that are kept.
+const MOST_TASKS: usize = 5_000_000;
 /// How many addresses are kept.
 const ADDRESSES: usize = 20;
 
-const OUT_OF_MEMORY: [&str; 6] = [
-    "OutOfMemoryError",
-    "Container killed by YARN for exceeding",
-    "exceeding physical memory limits",
-    "exceeding virtual memory limits",
-    "OOMKilled",
-    "exit code 137",
-];
-
 /// Takes what a line says; `text` is what follows its time.
 pub(super) fn take(log: &mut DriverLog, time: Option<i64>, text: &str, block: &mut Block) {
-    gc(log, text);
-    application(log, text);
-    if OUT_OF_MEMORY.iter().any(|words| text.contains(words)) && log.out_of_memory.len() < TOLD_LINES {
+    let topics = Topics::of(text);
+    if topics.is_empty() {
+        return;
+    }
+    if topics.has(Topics::GC) {
+        gc(log, text);
+    }
+    if topics.has(Topics::APPLICATION) {
+        application(log, text);
+    }
+    if topics.has(Topics::ADDRESS) {
+        ui_addresses(log, text);
+    }
+    if topics.has(Topics::OUT_OF_MEMORY) && log.out_of_memory.len() < TOLD_LINES {
         log.out_of_memory.push(shortened(text.trim()));
     }
+    if topics.has(Topics::PLAN) && plan(text, block) {
+        return;
+    }
+    if topics.has(Topics::OPERATION) {
+        operation(log, time, text, block);
+    }
+    if topics.has(Topics::SCHEDULER) {
+        scheduler(log, time, text);
+    }
+    if topics.has(Topics::TASKS) {
+        tasks(log, time, text);
+    }
+    if topics.has(Topics::EXECUTORS) {
+        executors(log, time, text);
+    }
+}
+
+/// Whether a plan begins here.
+fn plan(text: &str, block: &mut Block) -> bool {
     if let Some(at) = text.find("== Physical Plan ==") {
         block.open(BlockKind::Plan, &text[at..]);
-        return;
+        return true;
     }
     for title in ["Final plan: ", "Final plan:", "Plan changed from", "Current plan: "] {
         if let Some((_, plan)) = text.split_once(title) {
             block.open(BlockKind::Plan, plan);
-            return;
+            return true;
         }
     }
-    operation(log, time, text, block);
-    scheduler(log, time, text);
-    tasks(log, time, text);
-    executors(log, time, text);
+    false
 }
 
 fn shortened(text: &str) -> String {
-    text.chars().take(TOLD_CHARS).collect()
+    first_chars(text).to_owned()
+}
+
+fn first_chars(text: &str) -> &str {
+    text.char_indices().nth(TOLD_CHARS).map_or(text, |(end, _)| &text[..end])
 }
 
 /// The text between two others.
@@ -86,6 +111,9 @@ fn application(log: &mut DriverLog, text: &str) {
             .and_then(|rest| rest.split_whitespace().next())
             .map(|version| version.trim_matches('.').to_owned());
     }
+}
+
+fn ui_addresses(log: &mut DriverLog, text: &str) {
     let is_about_ui =
         ["UI", "tracking URL", "tracking url", "/proxy/", "/history/"].iter().any(|word| text.contains(word));
     if is_about_ui && log.ui_addresses.len() < ADDRESSES {
@@ -174,13 +202,10 @@ fn is_uuid(text: &str) -> bool {
 }
 
 fn operation_of<'l>(log: &'l mut DriverLog, id: &str, time: Option<i64>) -> &'l mut Operation {
-    let at = match log.operations.iter().position(|operation| operation.id == id) {
-        Some(at) => at,
-        None => {
-            log.operations.push(Operation { id: id.to_owned(), first_ms: time, ..Operation::default() });
-            log.operations.len() - 1
-        }
-    };
+    let at = *log.operation_places.entry(id.to_owned()).or_insert_with(|| {
+        log.operations.push(Operation { id: id.to_owned(), first_ms: time, ..Operation::default() });
+        log.operations.len() - 1
+    });
     &mut log.operations[at]
 }
 
@@ -282,16 +307,22 @@ fn tasks(log: &mut DriverLog, time: Option<i64>, text: &str) {
         Some((index, attempt, stage, number::<u64>(after(rest, "(TID ")?)?))
     };
     let Some((index, attempt, stage, id)) = place() else { return };
+    if log.tasks.len() >= MOST_TASKS && !log.tasks.contains_key(&id) {
+        log.tasks_not_kept += 1;
+        return;
+    }
+    let texts = &mut log.texts;
     let task = log.tasks.entry(id).or_insert_with(|| Task { stage, index, attempt, ..Task::default() });
     if let Some(executor) = after(rest, "executor ") {
         let executor = executor.split([',', ')', ':', ' ']).next().unwrap_or_default();
-        task.executor = Some(executor.to_owned());
+        task.executor = Some(texts.kept(executor));
     }
     match kind {
         "Starting task " => {
             task.launched_ms = time;
             let host = rest.rsplit_once(", executor").map(|(before, _)| before);
-            task.host = host.and_then(|before| before.rsplit('(').next()).map(|host| host.trim().to_owned());
+            let host = host.and_then(|before| before.rsplit('(').next());
+            task.host = host.map(|host| texts.kept(host.trim()));
         }
         "Finished task " => {
             task.ended_ms = time;
@@ -299,7 +330,7 @@ fn tasks(log: &mut DriverLog, time: Option<i64>, text: &str) {
         }
         _ => {
             task.ended_ms = time;
-            task.failure = after(rest, "): ").map(|reason| shortened(reason.trim()));
+            task.failure = after(rest, "): ").map(|reason| texts.kept(first_chars(reason.trim())));
         }
     }
     let stages = log.stages.entry(stage).or_default();

@@ -5,11 +5,16 @@
 
 mod message;
 mod run;
+mod texts;
 mod time;
+mod words;
 
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead};
+use std::sync::Arc;
+use texts::Texts;
 
 /// What a log tells.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
@@ -42,6 +47,8 @@ pub struct DriverLog {
     #[serde(skip)]
     #[schemars(skip)]
     pub tasks: BTreeMap<u64, Task>,
+    /// Task attempts that the log names.
+    pub task_attempts: u64,
     /// Executors by id.
     pub executors: BTreeMap<String, Executor>,
     /// Lines that speak of memory running out: the first twenty.
@@ -56,6 +63,18 @@ pub struct DriverLog {
     #[serde(skip)]
     #[schemars(skip)]
     latest_job: Option<u32>,
+    /// Places of operations by id.
+    #[serde(skip)]
+    #[schemars(skip)]
+    operation_places: FxHashMap<String, usize>,
+    /// Texts that tasks share.
+    #[serde(skip)]
+    #[schemars(skip)]
+    texts: Texts,
+    /// Lines about tasks beyond those that are kept.
+    #[serde(skip)]
+    #[schemars(skip)]
+    tasks_not_kept: u64,
     /// Lines read.
     pub lines: u64,
     /// Lines with a time.
@@ -123,17 +142,17 @@ pub struct Task {
     /// Attempt of the task.
     pub attempt: u32,
     /// Executor.
-    pub executor: Option<String>,
+    pub executor: Option<Arc<str>>,
     /// Host.
-    pub host: Option<String>,
+    pub host: Option<Arc<str>>,
     /// When it was launched, epoch milliseconds.
     pub launched_ms: Option<i64>,
     /// How long it ran, milliseconds.
     pub duration_ms: Option<i64>,
     /// When its end was logged, epoch milliseconds.
     pub ended_ms: Option<i64>,
-    /// Why it failed or was killed.
-    pub failure: Option<String>,
+    /// Why it failed or was killed; of very many reasons only the beginning of each.
+    pub failure: Option<Arc<str>>,
 }
 
 /// An executor.
@@ -208,6 +227,12 @@ impl DriverLog {
         if self.dated_lines > 0 {
             self.notes.push("times of the log are taken as UTC unless they say otherwise".to_owned());
         }
+        self.task_attempts = self.tasks.len() as u64;
+        if self.tasks_not_kept > 0 {
+            let (kept, lines) = (self.tasks.len(), self.tasks_not_kept);
+            self.notes
+                .push(format!("the first {kept} task attempts are kept: {lines} lines about more are not"));
+        }
         // The address behind a proxy outlives the driver's own.
         self.ui_addresses
             .sort_by_key(|address| !(address.contains("/proxy/") || address.contains("/history/")));
@@ -249,7 +274,7 @@ fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> 
             return Ok(is_any);
         }
         is_any = true;
-        let end = buffer.iter().position(|byte| *byte == b'\n');
+        let end = memchr::memchr(b'\n', buffer);
         let piece = &buffer[..end.unwrap_or(buffer.len())];
         let room = LINE_BYTES.saturating_sub(line.len());
         line.extend_from_slice(&piece[..piece.len().min(room)]);
@@ -298,8 +323,8 @@ impl Block {
         match self.kind.take() {
             Some(BlockKind::Plan) if crate::explain::parse(&text).is_some() => log.plan = Some(text),
             Some(BlockKind::Statement(id)) if !text.trim().is_empty() => {
-                if let Some(operation) = log.operations.iter_mut().find(|operation| operation.id == id) {
-                    operation.statement.get_or_insert(text.trim().to_owned());
+                if let Some(place) = log.operation_places.get(&id) {
+                    log.operations[*place].statement.get_or_insert(text.trim().to_owned());
                 }
             }
             _ => {}

@@ -1,8 +1,13 @@
 //! A log's timeline as events, so that everything that reads event logs reads it.
 
-use super::{DriverLog, Stage, Task};
+use super::{DriverLog, Job, Stage, Task};
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+
+/// Jobs that may have run side by side when a stage was submitted.
+const MOST_JOBS_AT_ONCE: usize = 1_000;
 
 impl DriverLog {
     /// The attempt of a stage that lines speak of now: the newest.
@@ -10,42 +15,57 @@ impl DriverLog {
         self.stages.range((stage, 0)..=(stage, u32::MAX)).next_back().map_or(0, |((_, attempt), _)| *attempt)
     }
 
-    /// Events, one a line. Nothing that is not in the log is in them: no metrics of tasks, no cores, no settings.
-    pub fn to_events(&self) -> Vec<u8> {
-        let mut events: Vec<Value> = Vec::new();
+    /// Writes events, one a line. Nothing that is not in the log is in them: no metrics of tasks, no cores, no
+    /// settings.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn write_events(&self, out: &mut dyn Write) -> io::Result<()> {
         if let Some(version) = &self.spark_version {
-            events.push(json!({ "Event": "SparkListenerLogStart", "Spark Version": version }));
+            write(out, &json!({ "Event": "SparkListenerLogStart", "Spark Version": version }))?;
         }
-        events.push(json!({
-            "Event": "SparkListenerApplicationStart", "App Name": self.application_name,
-            "App ID": self.application_id, "Timestamp": self.first_ms, "User": null,
-        }));
+        write(
+            out,
+            &json!({
+                "Event": "SparkListenerApplicationStart", "App Name": self.application_name,
+                "App ID": self.application_id, "Timestamp": self.first_ms, "User": null,
+            }),
+        )?;
         for (id, executor) in &self.executors {
-            events.push(json!({
-                "Event": "SparkListenerExecutorAdded", "Timestamp": executor.added_ms, "Executor ID": id,
-                "Executor Info": { "Host": executor.host },
-            }));
+            write(
+                out,
+                &json!({
+                    "Event": "SparkListenerExecutorAdded", "Timestamp": executor.added_ms, "Executor ID": id,
+                    "Executor Info": { "Host": executor.host },
+                }),
+            )?;
         }
         let stages_of_job = self.stages_of_jobs();
         for (id, job) in &self.jobs {
             let ids = stages_of_job.get(id).cloned().unwrap_or_default();
             let infos: Vec<Value> = ids.iter().map(|stage| self.listed(*stage)).collect();
-            events.push(json!({
-                "Event": "SparkListenerJobStart", "Job ID": id, "Submission Time": job.start_ms,
-                "Stage Infos": infos, "Stage IDs": ids, "Properties": {},
-            }));
+            write(
+                out,
+                &json!({
+                    "Event": "SparkListenerJobStart", "Job ID": id, "Submission Time": job.start_ms,
+                    "Stage Infos": infos, "Stage IDs": ids, "Properties": {},
+                }),
+            )?;
         }
         for (key, stage) in &self.stages {
-            events.push(json!({ "Event": "SparkListenerStageSubmitted", "Stage Info": info(*key, stage, false), "Properties": {} }));
+            write(
+                out,
+                &json!({ "Event": "SparkListenerStageSubmitted", "Stage Info": info(*key, stage, false), "Properties": {} }),
+            )?;
         }
         for (id, task) in &self.tasks {
-            events.push(start_of(*id, task));
-            events.extend(end_of(*id, task));
+            write(out, &of_task(*id, task))?;
         }
         for (key, stage) in self.stages.iter().filter(|(_, stage)| stage.ended_ms.is_some()) {
-            events.push(
-                json!({ "Event": "SparkListenerStageCompleted", "Stage Info": info(*key, stage, true) }),
-            );
+            write(
+                out,
+                &json!({ "Event": "SparkListenerStageCompleted", "Stage Info": info(*key, stage, true) }),
+            )?;
         }
         for (id, job) in &self.jobs {
             let (end, error) = self.end_of_job(*id, &stages_of_job);
@@ -56,23 +76,27 @@ impl DriverLog {
                 }
                 false => json!({ "Result": "JobSucceeded" }),
             };
-            events.push(json!({ "Event": "SparkListenerJobEnd", "Job ID": id, "Completion Time": end, "Job Result": result }));
+            write(
+                out,
+                &json!({ "Event": "SparkListenerJobEnd", "Job ID": id, "Completion Time": end, "Job Result": result }),
+            )?;
         }
         for (id, executor) in self.executors.iter().filter(|(_, executor)| executor.lost_ms.is_some()) {
-            events.push(json!({
-                "Event": "SparkListenerExecutorRemoved", "Timestamp": executor.lost_ms, "Executor ID": id,
-                "Removed Reason": executor.reason,
-            }));
+            write(
+                out,
+                &json!({
+                    "Event": "SparkListenerExecutorRemoved", "Timestamp": executor.lost_ms, "Executor ID": id,
+                    "Removed Reason": executor.reason,
+                }),
+            )?;
         }
         if let Some(end) = self.stopped_ms {
-            events.push(json!({ "Event": "SparkListenerApplicationEnd", "Timestamp": end, "ExitCode": self.exit_code }));
+            write(
+                out,
+                &json!({ "Event": "SparkListenerApplicationEnd", "Timestamp": end, "ExitCode": self.exit_code }),
+            )?;
         }
-        let mut lines = Vec::new();
-        for event in events {
-            lines.extend_from_slice(event.to_string().as_bytes());
-            lines.push(b'\n');
-        }
-        lines
+        Ok(())
     }
 
     /// Stages by job: the last one that the log names, what it waits for, and stages submitted while only this job
@@ -86,15 +110,14 @@ impl DriverLog {
             stages.extend(&job.parents);
             known.extend(stages.iter());
         }
+        let started = |(id, job): (&u32, &Job)| Some((job.start_ms?, *id, job.final_stage));
+        let mut by_start: Vec<(i64, u32, Option<u32>)> = self.jobs.iter().filter_map(started).collect();
+        by_start.sort_unstable();
         for ((stage, _), one) in &self.stages {
-            if known.contains(stage) {
-                continue;
-            }
-            let running = self.jobs.iter().rfind(|(_, job)| {
-                job.start_ms.is_some_and(|start| one.submitted_ms.is_some_and(|at| at >= start))
-                    && job.final_stage.is_none_or(|last| last > *stage)
-            });
-            if let Some((id, _)) = running {
+            let Some(submitted) = one.submitted_ms.filter(|_| !known.contains(stage)) else { continue };
+            let before = by_start.partition_point(|(start, ..)| *start <= submitted);
+            let mut latest = by_start[..before].iter().rev().take(MOST_JOBS_AT_ONCE);
+            if let Some((_, id, _)) = latest.find(|(.., last)| last.is_none_or(|last| last > *stage)) {
                 of_jobs.entry(*id).or_default().insert(*stage);
             }
         }
@@ -135,13 +158,52 @@ fn info((id, attempt): (u32, u32), stage: &Stage, is_end: bool) -> Value {
     info
 }
 
-fn task_info(id: u64, task: &Task) -> Value {
-    json!({
-        "Task ID": id, "Index": task.index, "Attempt": task.attempt, "Partition ID": task.index,
-        "Launch Time": launch(task), "Executor ID": task.executor.as_deref().unwrap_or_default(),
-        "Host": task.host.as_deref().unwrap_or_default(), "Locality": "ANY", "Speculative": false, "Getting Result Time": 0,
-        "Finish Time": 0, "Failed": false, "Killed": false, "Accumulables": [],
-    })
+fn write(out: &mut dyn Write, event: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, event)?;
+    out.write_all(b"\n")
+}
+
+/// `Task Info` of an event.
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct TaskInfo<'t> {
+    #[serde(rename = "Task ID")]
+    id: u64,
+    index: u32,
+    attempt: u32,
+    #[serde(rename = "Partition ID")]
+    partition: u32,
+    #[serde(rename = "Launch Time")]
+    launch_ms: Option<i64>,
+    #[serde(rename = "Executor ID")]
+    executor: &'t str,
+    host: &'t str,
+    locality: &'static str,
+    speculative: bool,
+    #[serde(rename = "Getting Result Time")]
+    getting_result_ms: i64,
+    #[serde(rename = "Finish Time")]
+    finish_ms: i64,
+    failed: bool,
+    killed: bool,
+    accumulables: [(); 0],
+}
+
+/// The start of a task, or with a reason its end.
+#[derive(Serialize)]
+struct TaskEvent<'t> {
+    #[serde(rename = "Event")]
+    event: &'static str,
+    #[serde(rename = "Stage ID")]
+    stage: u32,
+    #[serde(rename = "Stage Attempt ID")]
+    stage_attempt: u32,
+    #[serde(rename = "Task Type")]
+    task_type: &'static str,
+    #[serde(rename = "Task End Reason", skip_serializing_if = "Option::is_none")]
+    reason: Option<Value>,
+    #[serde(rename = "Task Info")]
+    info: TaskInfo<'t>,
 }
 
 /// Lines have whole seconds in most layouts, durations have milliseconds: the launch is where the end says it was,
@@ -150,38 +212,56 @@ fn launch(task: &Task) -> Option<i64> {
     task.launched_ms.or_else(|| Some(task.ended_ms? - task.duration_ms.unwrap_or(0)))
 }
 
-fn start_of(id: u64, task: &Task) -> Value {
-    json!({
-        "Event": "SparkListenerTaskStart", "Stage ID": task.stage.0, "Stage Attempt ID": task.stage.1,
-        "Task Info": task_info(id, task),
-    })
+/// The end of a task attempt, or if none is known its start.
+fn of_task(id: u64, task: &Task) -> TaskEvent<'_> {
+    let launch_ms = launch(task);
+    let end = launch_ms.zip(task.duration_ms).map(|(launch, duration)| launch + duration).or(task.ended_ms);
+    let mut info = TaskInfo {
+        id,
+        index: task.index,
+        attempt: task.attempt,
+        partition: task.index,
+        launch_ms,
+        executor: task.executor.as_deref().unwrap_or_default(),
+        host: task.host.as_deref().unwrap_or_default(),
+        locality: "ANY",
+        speculative: false,
+        getting_result_ms: 0,
+        finish_ms: 0,
+        failed: false,
+        killed: false,
+        accumulables: [],
+    };
+    let mut reason = None;
+    if let Some(end) = end {
+        info.finish_ms = end.max(launch_ms.unwrap_or(end));
+        reason = Some(end_reason(task, &mut info));
+    }
+    TaskEvent {
+        event: if end.is_some() { "SparkListenerTaskEnd" } else { "SparkListenerTaskStart" },
+        stage: task.stage.0,
+        stage_attempt: task.stage.1,
+        task_type: "ShuffleMapTask",
+        reason,
+        info,
+    }
 }
 
-fn end_of(id: u64, task: &Task) -> Option<Value> {
-    let end = match (launch(task), task.duration_ms) {
-        (Some(launch), Some(duration)) => launch + duration,
-        _ => task.ended_ms?,
-    };
-    let mut info = task_info(id, task);
-    info["Finish Time"] = json!(end.max(launch(task).unwrap_or(end)));
-    let reason = match &task.failure {
+fn end_reason(task: &Task, info: &mut TaskInfo<'_>) -> Value {
+    match task.failure.as_deref() {
         None => json!({ "Reason": "Success" }),
         Some(text) if text.starts_with("TaskKilled") => {
-            info["Killed"] = json!(true);
+            info.killed = true;
             json!({ "Reason": "TaskKilled", "Kill Reason": text })
         }
         Some(text) if text.starts_with("ExecutorLostFailure") => {
-            info["Failed"] = json!(true);
-            json!({ "Reason": "ExecutorLostFailure", "Executor ID": task.executor, "Loss Reason": text, "Exit Caused By App": true })
+            info.failed = true;
+            json!({ "Reason": "ExecutorLostFailure", "Executor ID": task.executor.as_deref(), "Loss Reason": text, "Exit Caused By App": true })
         }
         Some(text) => {
-            info["Failed"] = json!(true);
+            info.failed = true;
             let class = text.split([':', ' ']).next().unwrap_or_default();
             json!({ "Reason": "ExceptionFailure", "Class Name": class, "Description": text, "Stack Trace": [], "Full Stack Trace": text })
         }
-    };
-    Some(json!({
-        "Event": "SparkListenerTaskEnd", "Stage ID": task.stage.0, "Stage Attempt ID": task.stage.1,
-        "Task Type": "ShuffleMapTask", "Task End Reason": reason, "Task Info": info,
-    }))
+    }
 }

@@ -8,15 +8,11 @@ const SEARCHED_BYTES: usize = 120;
 
 /// The time of a line, epoch milliseconds, and what follows it. Times without a zone are taken as UTC.
 pub(super) fn of(line: &str) -> Option<(i64, &str)> {
-    let mut end = line.len().min(SEARCHED_BYTES);
-    while !line.is_char_boundary(end) {
-        end -= 1;
-    }
-    let head = &line[..end];
-    let starts = head.char_indices().filter(|(at, first)| {
-        first.is_ascii_digit() && !head[..*at].ends_with(|before: char| before.is_ascii_digit())
-    });
-    starts.map(|(at, _)| at).find_map(|at| at_start(&line[at..]))
+    let head = &line.as_bytes()[..line.len().min(SEARCHED_BYTES)];
+    // A time has colons; most lines without one, those of traces, have none so far to the left.
+    memchr::memchr(b':', head)?;
+    let is_start = |at: &usize| head[*at].is_ascii_digit() && (*at == 0 || !head[*at - 1].is_ascii_digit());
+    (0..head.len()).filter(is_start).find_map(|at| at_start(&line[at..]))
 }
 
 /// `26/11/30 19:49:42`, `2026-11-30 19:49:42,123`, `2026-11-30T19:49:42.123Z`, `2026/11/30 19:49:42`.

@@ -164,6 +164,9 @@ fn dotted(tokens: &[&TokenWithSpan]) -> String {
         .collect()
 }
 
+/// Names that are kept of a clause.
+const MOST_NAMES: usize = 200;
+
 /// Words that are no keywords: perhaps columns.
 fn names_of(tokens: &[&TokenWithSpan]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
@@ -174,6 +177,9 @@ fn names_of(tokens: &[&TokenWithSpan]) -> Vec<String> {
         let name = word.value.to_lowercase();
         if is_name && !matches!(next, Some(Token::LParen | Token::Period)) && !names.contains(&name) {
             names.push(name);
+            if names.len() == MOST_NAMES {
+                break;
+            }
         }
     }
     names

@@ -9,6 +9,7 @@ mod keywords;
 use schemars::JsonSchema;
 use serde::Serialize;
 use sqlparser::dialect::SparkSqlDialect;
+use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
@@ -110,8 +111,25 @@ const TEXT_CHARS: usize = 200;
 /// Longest text that is read, bytes.
 pub const MOST_BYTES: usize = 4 << 20;
 
+/// Words and signs of a statement that can nest expressions, beyond which it is read by its keywords: each is a level
+/// of the tree at worst, `a OR b OR c` as much as `((c))`.
+const MOST_LEVELS: usize = 10_000;
+/// Stack for trees of so many levels, bytes; only what is used becomes memory.
+const STACK_BYTES: usize = 512 << 20;
+
 /// Reads a text of one or several statements.
 pub fn outline(text: &str) -> Outline {
+    let on_deep_stack = || {
+        let reader = std::thread::Builder::new().stack_size(STACK_BYTES);
+        std::thread::scope(|scope| reader.spawn_scoped(scope, || read(text)).ok()?.join().ok())
+    };
+    on_deep_stack().unwrap_or_else(|| Outline {
+        notes: vec!["the SQL text could not be read".to_owned()],
+        ..Outline::default()
+    })
+}
+
+fn read(text: &str) -> Outline {
     let mut outline = Outline::default();
     if text.len() > MOST_BYTES {
         outline.notes.push(format!("the SQL text has more than {MOST_BYTES} bytes and was not read"));
@@ -147,7 +165,20 @@ pub fn outline(text: &str) -> Outline {
     outline
 }
 
+/// Whether a token can make a tree deeper.
+fn is_level(token: &Token) -> bool {
+    match token {
+        Token::Word(word) => word.keyword != Keyword::NoKeyword,
+        Token::Whitespace(_) | Token::Comma | Token::Period | Token::Number(..) => false,
+        Token::SingleQuotedString(_) | Token::DoubleQuotedString(_) | Token::RParen => false,
+        _ => true,
+    }
+}
+
 fn parsed(tokens: &[TokenWithSpan]) -> Result<sqlparser::ast::Statement, sqlparser::parser::ParserError> {
+    if tokens.iter().filter(|token| is_level(&token.token)).count() > MOST_LEVELS {
+        return Err(sqlparser::parser::ParserError::RecursionLimitExceeded);
+    }
     let mut parser = Parser::new(&SparkSqlDialect).with_tokens_with_locations(tokens.to_vec());
     let statement = parser.parse_statement()?;
     match parser.peek_token().token {

@@ -121,3 +121,20 @@ fn statements_are_told_from_call_sites_and_words() {
         assert!(!is(text), "{text}");
     }
 }
+
+#[test]
+fn deep_statements_are_read_to_their_end() {
+    let or = |n: usize| (0..n).map(|i| format!("x = {i}")).collect::<Vec<_>>().join(" OR ");
+    let union = (0..2_000).map(|i| format!("SELECT {i} FROM t{i}")).collect::<Vec<_>>().join(" UNION ALL ");
+    let nested = format!("SELECT {}1{} FROM t", "(".repeat(100_000), ")".repeat(100_000));
+    for (text, notes, least) in [
+        (format!("SELECT a FROM t WHERE {} ORDER BY b", or(4_000)), 0, 3),
+        (format!("SELECT a FROM t WHERE {} ORDER BY b", or(100_000)), 1, 3),
+        (union, 0, 2_000),
+        (nested, 1, 1),
+    ] {
+        let found = outline(&text);
+        assert_eq!(found.notes.len(), notes, "{:?}", found.notes);
+        assert!(found.fragments.len() >= least, "{} of {}", found.fragments.len(), &text[..60]);
+    }
+}

@@ -357,7 +357,7 @@ pub(super) struct DiagnoseArgs {
     /// What EXPLAIN said of the query; alone, the plan it shows
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Evidence")]
     pub(super) explain: Option<PathBuf>,
-    /// Log of the driver or of Kyuubi; alone, the run it tells, or leads to
+    /// Log of the driver or of Kyuubi, packed or not, `-` for a pipe; alone, the run it tells, or leads to
     #[arg(long, value_name = "FILE", visible_alias = "log", value_hint = ValueHint::FilePath, help_heading = "Evidence")]
     pub(super) driver_log: Option<PathBuf>,
     #[command(flatten)]

@@ -4,8 +4,11 @@ use super::remote;
 use crate::cli::{EvidenceFiles, Reading};
 use crate::exit::UsageError;
 use crate::messages;
+use crate::progress::Progress;
 use emberscope_evidence::runs::of_texts;
 use emberscope_evidence::{Evidence, Named, SqlText};
+use emberscope_log::codec::{Decoder, StreamEnd};
+use emberscope_log::input::{Input, LocalFile, Stdin};
 use emberscope_log::source::RunSource;
 use emberscope_source::credentials::Credentials;
 use emberscope_text::driver_log::DriverLog;
@@ -14,6 +17,7 @@ use emberscope_text::kind::{TextKind, kind};
 use emberscope_text::sql::{self, has_statement, outline};
 use std::io::{BufReader, Read};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Texts that were read, and what to read with them.
@@ -26,7 +30,11 @@ pub(crate) struct Gathered {
 /// Most bytes of a file of `EXPLAIN` output.
 const MOST_EXPLAIN_BYTES: u64 = 64 << 20;
 /// Bytes of a file by which it is told what it is.
-const HEAD_BYTES: u64 = 64 << 10;
+const HEAD_BYTES: usize = 64 << 10;
+/// How a note begins that says where a packed file broke off.
+const READ_AS_FAR: &str = "the file was read as far as it goes";
+/// Bytes of a log that are read at a time.
+const BUFFER_BYTES: usize = 1 << 20;
 /// How long an address that a log names is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How many addresses of a log are tried.
@@ -56,8 +64,7 @@ pub(crate) fn gather(files: &EvidenceFiles, reading: &Reading) -> anyhow::Result
         evidence.explain = Some(Named { name: shown(file), content });
     }
     if let Some(file) = &files.driver_log {
-        let opened = std::fs::File::open(file).and_then(|file| DriverLog::read(BufReader::new(file)));
-        let content = opened.map_err(|error| unreadable("--driver-log", file, &error))?;
+        let content = driver_log(reading, file).map_err(|error| unreadable("--driver-log", file, &error))?;
         let is_empty = content.jobs.is_empty() && content.stages.is_empty() && content.plan.is_none();
         if is_empty && let Some(hint) = head(file).as_deref().and_then(kind).and_then(hint_of) {
             let message = format!("--driver-log {}: it is no log of a driver", file.display());
@@ -73,6 +80,38 @@ pub(crate) fn gather(files: &EvidenceFiles, reading: &Reading) -> anyhow::Result
     Ok(gathered)
 }
 
+/// Reads the log of a driver, packed or not.
+fn driver_log(reading: &Reading, file: &Path) -> std::io::Result<DriverLog> {
+    let input: Arc<dyn Input> = match file.to_str() {
+        Some("-") => Arc::new(Stdin::new()),
+        _ => Arc::new(LocalFile::open(file)?),
+    };
+    let progress = Progress::of_bytes(reading.progress, file, input.len());
+    let mut unpacked = Unpacked { decoder: Decoder::new(input)?, progress };
+    let mut log = DriverLog::read(BufReader::with_capacity(BUFFER_BYTES, &mut unpacked))?;
+    match unpacked.decoder.end() {
+        Some(StreamEnd::Truncated { reason } | StreamEnd::Corrupt { reason }) => {
+            log.notes.push(format!("{READ_AS_FAR}: {reason}"));
+        }
+        Some(StreamEnd::Complete) | None => {}
+    }
+    Ok(log)
+}
+
+/// A file as it is read and unpacked.
+struct Unpacked {
+    decoder: Decoder,
+    progress: Progress,
+}
+
+impl Read for Unpacked {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.decoder.read(buffer);
+        self.progress.at(self.decoder.raw_bytes());
+        Ok(n)
+    }
+}
+
 impl Gathered {
     /// Finds a run where none was named.
     fn without_source(&mut self) -> anyhow::Result<()> {
@@ -86,7 +125,10 @@ impl Gathered {
         self.reading.extra = of_texts(evidence);
         if self.reading.extra.is_empty() {
             let name = evidence.driver_log.as_ref().map_or("", |log| log.name.as_str());
-            let message = format!("--driver-log {name}: no job, no stage and no plan is in it");
+            let cut = evidence.driver_log.iter().flat_map(|log| &log.content.notes);
+            let cut = cut.filter(|note| note.starts_with(READ_AS_FAR)).map(|note| format!(" ({note})"));
+            let cut: String = cut.collect();
+            let message = format!("--driver-log {name}: no job, no stage and no plan is in it{cut}");
             let hint = "Spark logs jobs at the level INFO; or name the run's address or its event log";
             return Err(UsageError::new(message, hint).into());
         }
@@ -125,7 +167,7 @@ fn hint_of(kind: TextKind) -> Option<&'static str> {
     Some(match kind {
         TextKind::EventLog => "it is an event log: name it without an option",
         TextKind::Packed => {
-            "it is compressed: an event log is named without an option, all else is unpacked first"
+            "it is compressed: an event log is named without an option, other texts are unpacked first"
         }
         TextKind::WebPage => "it is a web page: save the text itself",
         TextKind::DriverLog => "it is the log of a driver: give it with --driver-log",
@@ -134,10 +176,12 @@ fn hint_of(kind: TextKind) -> Option<&'static str> {
     })
 }
 
-/// The beginning of a file.
+/// The beginning of a file, unpacked.
 fn head(file: &Path) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    std::fs::File::open(file).ok()?.take(HEAD_BYTES).read_to_end(&mut bytes).ok()?;
+    let mut decoder = Decoder::new(Arc::new(LocalFile::open(file).ok()?)).ok()?;
+    let mut bytes = vec![0; HEAD_BYTES];
+    let n = decoder.read(&mut bytes);
+    bytes.truncate(n);
     Some(bytes)
 }
 

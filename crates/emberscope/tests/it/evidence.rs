@@ -98,6 +98,33 @@ fn the_log_of_a_driver_and_sql_give_stages() {
 }
 
 #[test]
+fn logs_of_drivers_are_unpacked_and_read_from_a_pipe() {
+    let dir = dir();
+    let plain = std::fs::read(dir.path().join("run.log")).unwrap();
+    let packed = zstd::encode_all(plain.as_slice(), 3).unwrap();
+    let half = &packed[..packed.len() / 2];
+    let packed = Dir::new(&[
+        ("run.log.zst", packed.as_slice()),
+        ("cut.zst", &[packed.as_slice(), half].concat()),
+        ("nothing.zst", half),
+    ]);
+    let jobs = |json: &Value| json["evidence_report"]["stages"].as_array().unwrap().len();
+    let (_, expected) = report(&dir, &["--driver-log", "run.log"]);
+    let (_, unpacked) = report(&packed, &["--driver-log", "run.log.zst"]);
+    assert_eq!(unpacked["findings"], expected["findings"]);
+    assert_eq!(jobs(&unpacked), jobs(&expected));
+    let (text, cut) = report(&packed, &["--driver-log", "cut.zst"]);
+    assert!(text.contains("read as far as it goes") && jobs(&cut) == jobs(&expected), "{text}");
+    let nothing = show(&packed.run(&["diagnose", "--driver-log", "nothing.zst"]));
+    assert!(nothing.starts_with("exit code: 2") && nothing.contains("read as far as it goes"), "{nothing}");
+    let mut command = dir.command(&["diagnose", "--driver-log", "-", "--format", "json"]);
+    let input = std::fs::File::open(dir.path().join("run.log")).unwrap();
+    let output = command.stdin(input).output().unwrap();
+    let piped: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(piped["findings"], expected["findings"]);
+}
+
+#[test]
 fn an_event_log_and_a_time_find_the_execution() {
     let log = root().join("fixtures/logs/sql-aqe-3.5.9");
     let dir = dir();
