@@ -10,7 +10,8 @@ use crate::pricing::{Pricer, price};
 use crate::stage_view::StageView;
 use crate::thresholds::Thresholds;
 use crate::verdict::{Verdict, verdict};
-use emberscope_model::run::Run;
+use emberscope_log::columns::TaskColumn;
+use emberscope_model::run::{Run, StageAttempt};
 use emberscope_model::summary::{ApplicationSummary, application};
 use emberscope_model::trust::Trust;
 use schemars::JsonSchema;
@@ -182,14 +183,27 @@ fn look(context: &Context<'_>, options: &Options) -> Sink {
         }
     }
     if context.run.stages.iter().all(|stage| stage.tasks.useful().is_empty()) {
-        let need_tasks = chosen.iter().filter(|one| !NEEDS_NO_TASKS.contains(&one.tag));
-        for kind in need_tasks.flat_map(|detector| detector.types) {
-            if !sink.claims.iter().any(|claim| claim.kind == kind.name) {
-                sink.not_checked(kind.name, "no task has ended in the log", None);
-            }
-        }
+        need(&chosen, &NEEDS_NO_TASKS, "no task has ended in the log", &mut sink);
+    } else if !context.run.stages.iter().any(has_metrics) {
+        need(&chosen, &NEEDS_NO_METRICS, "the log has no task metrics", &mut sink);
     }
     sink
+}
+
+/// Says of all detectors but `others` that something was missing, where they said nothing themselves.
+fn need(chosen: &[&&Detector], others: &[&str], reason: &str, sink: &mut Sink) {
+    for kind in chosen.iter().filter(|one| !others.contains(&one.tag)).flat_map(|detector| detector.types) {
+        let is_said = sink.claims.iter().any(|claim| claim.kind == kind.name)
+            || sink.not_checked.iter().any(|entry| entry.kind == kind.name);
+        if !is_said {
+            sink.not_checked(kind.name, reason, None);
+        }
+    }
+}
+
+/// Whether any task of a stage attempt has metrics.
+fn has_metrics(stage: &StageAttempt) -> bool {
+    stage.tasks.column(TaskColumn::ExecutorRunTime).iter().any(Option::is_some)
 }
 
 /// Share of the expected task ends below which stages cannot be called clean.
@@ -197,6 +211,10 @@ const WHOLE_ENOUGH: f64 = 0.99;
 
 /// What can be told of a run without tasks: its log, its settings, its jobs.
 const NEEDS_NO_TASKS: [&str; 5] = ["INCMP", "DRIFT", "CFG", "JOBS", "SFAIL"];
+
+/// What can be told by when tasks ran, and how they ended.
+const NEEDS_NO_METRICS: [&str; 11] =
+    ["INCMP", "DRIFT", "CFG", "JOBS", "SFAIL", "FAIL", "RETRY", "SPEC", "SCHED", "DRIVER", "CHRN"];
 
 fn looks_at_stages(detector: &Detector) -> bool {
     detector.checks.iter().any(|check| matches!(check, Check::Stage(_)))

@@ -265,8 +265,11 @@ fn finding(context: &Context<'_>, claim: &Claim, savings: Savings) -> Option<Pri
     Some(priced)
 }
 
+/// Rounding of less than this share is not worth telling.
+const LEAST_ROUNDING: f64 = 0.001;
+
 /// How far rounding for display may have moved a figure of the operator that a claim is about, or of those that give
-/// it rows, as a share of it: the largest of all of them; `None` where they are exact.
+/// it rows, as a share of it: the largest of all of them; `None` where they are as good as exact.
 fn rounding_error(context: &Context<'_>, scope: &Scope) -> Option<f64> {
     let view = context.sql_view(scope.sql_id?)?;
     if view.execution.displayed.is_empty() {
@@ -285,7 +288,7 @@ fn rounding_error(context: &Context<'_>, scope: &Scope) -> Option<f64> {
         largest = errors.chain(largest).reduce(f64::max);
         open.extend(&node.children);
     }
-    largest.filter(|error| *error > 0.0)
+    largest.filter(|error| *error >= LEAST_ROUNDING)
 }
 
 fn claimed(edit: &Edit) -> Option<ClaimedPlace> {

@@ -9,7 +9,9 @@ use crate::{Evidence, RunKind};
 use emberscope_analysis::context::Context;
 use emberscope_analysis::diagnosis::Diagnosis;
 use emberscope_analysis::finding::Finding;
+use emberscope_analysis::words::count;
 use emberscope_model::redact;
+use emberscope_model::sql::{SqlExecution, SqlStatus};
 use emberscope_text::sql::{Fragment, Outline, outline};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -27,6 +29,8 @@ pub struct EvidenceReport {
     pub sql_id: Option<u64>,
     /// How it was found, where it was not named.
     pub located: Option<Located>,
+    /// How the query went.
+    pub query: Option<Query>,
     /// Its stages.
     pub stages: Vec<StageLine>,
     /// Operators with the clauses they come from.
@@ -41,6 +45,21 @@ pub struct EvidenceReport {
     pub open_questions: Vec<String>,
     /// Clauses of the SQL text.
     pub sql: Option<Outline>,
+}
+
+/// A query's run. `None` = not measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Query {
+    /// What it is called.
+    pub description: Option<String>,
+    /// Submission, from the start of the run.
+    pub submitted_after_ms: Option<i64>,
+    /// Submission to end.
+    pub duration_ms: Option<i64>,
+    /// `succeeded`, `failed` or `running`: the last also of one whose end is not told.
+    pub status: &'static str,
+    /// Its jobs.
+    pub jobs: usize,
 }
 
 /// A stage attempt. `None` = not measured.
@@ -161,6 +180,7 @@ pub fn report(
         run_kind: evidence.run_kind,
         sql_id,
         located,
+        query: execution.filter(|_| is_linked).map(|execution| query(context, execution)),
         // A driver's log does not say which query a stage is of.
         stages: stages(context, sql_id.filter(|_| is_linked), &diagnosis.findings, STAGES),
         settings: settings.collect(),
@@ -175,13 +195,28 @@ pub fn report(
     report
 }
 
+fn query(context: &Context<'_>, execution: &SqlExecution) -> Query {
+    let started = context.run.application.start_ms;
+    Query {
+        description: execution.description.clone(),
+        submitted_after_ms: execution.start_ms.zip(started).map(|(at, start)| at - start),
+        duration_ms: execution.duration_ms(),
+        status: match execution.status {
+            SqlStatus::Succeeded => "succeeded",
+            SqlStatus::Failed => "failed",
+            SqlStatus::Running => "running",
+        },
+        jobs: execution.job_ids.len(),
+    }
+}
+
 fn sources(diagnosis: &Diagnosis, evidence: &Evidence, outline: Option<&Outline>) -> Vec<Source> {
     let (gave, mut limits): (&[&str], Vec<String>) = match evidence.run_kind {
         RunKind::EventLog => (&["jobs, stages, tasks, executors, plans and metrics, exact"], Vec::new()),
         RunKind::MonitoringApi => (
             &[
                 "jobs, stages, tasks and executors, exact for what the server kept",
-                "plans, with metrics rounded for display",
+                "plans, with metrics as the server displays them",
             ],
             diagnosis.trust.not_logged.iter().map(|what| format!("not told: {what}")).collect(),
         ),
@@ -213,7 +248,11 @@ fn sources(diagnosis: &Diagnosis, evidence: &Evidence, outline: Option<&Outline>
         sources.push(Source {
             kind: "SQL text".to_owned(),
             name: given.unwrap_or_else(|| "in the execution's description".to_owned()),
-            gave: vec![format!("{} clauses of {} statements", outline.fragments.len(), outline.statements)],
+            gave: vec![format!(
+                "{} of {}",
+                count(outline.fragments.len(), "clause"),
+                count(outline.statements, "statement")
+            )],
             limits: outline.notes.clone(),
         });
     }

@@ -4,7 +4,7 @@ use crate::report::{EvidenceReport, StageLine};
 use emberscope_analysis::diagnosis::Diagnosis;
 use emberscope_analysis::finding::{Confidence, Finding, Severity};
 use emberscope_analysis::phrases;
-use emberscope_analysis::words::{duration, grouped, size};
+use emberscope_analysis::words::{count, duration, grouped, size};
 
 /// A part of the document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,13 +69,27 @@ fn line_of(finding: &Finding) -> String {
     line
 }
 
+/// How the query went.
+fn about(report: &EvidenceReport) -> String {
+    let Some(query) = &report.query else { return String::new() };
+    let after = query.submitted_after_ms.map(|at| format!(", submitted after {}", duration(at)));
+    let took = query.duration_ms.map(|took| format!(", ran for {}", duration(took)));
+    format!(
+        ": {}{}{}, {}",
+        query.status,
+        after.unwrap_or_default(),
+        took.unwrap_or_default(),
+        count(query.jobs, "job")
+    )
+}
+
 fn overview(diagnosis: &Diagnosis, report: &EvidenceReport) -> Vec<Block> {
     let application = &diagnosis.application;
     let mut facts = vec![format!("Application: {}", application.id.as_deref().unwrap_or("not known"))];
     facts.extend(application.name.as_ref().map(|name| format!("Name: {name}")));
     facts.extend(application.spark_version.as_ref().map(|version| format!("Spark {version}")));
     facts.extend(application.duration_ms.map(|ms| format!("Wall time: {}", duration(ms))));
-    facts.extend(report.sql_id.map(|id| format!("SQL execution: {id}")));
+    facts.extend(report.sql_id.map(|id| format!("SQL execution: {id}{}", about(report))));
     if let Some(located) = &report.located {
         facts.push(format!("How it was found: {}", located.reason));
     }
@@ -188,10 +202,26 @@ fn plan(report: &EvidenceReport) -> Vec<Block> {
 fn configuration(diagnosis: &Diagnosis, report: &EvidenceReport) -> Vec<Block> {
     let rows = report.settings.iter().map(|setting| {
         let value = setting.value.clone().unwrap_or_else(|| "not known".to_owned());
-        vec![setting.name.clone(), value, if setting.is_set { "set" } else { "default" }.to_owned()]
+        vec![
+            setting.name.clone(),
+            value,
+            if setting.is_set {
+                "set"
+            } else if setting.value.is_some() {
+                "default"
+            } else {
+                ""
+            }
+            .to_owned(),
+        ]
     });
-    let mut blocks =
-        vec![Block::Table { head: vec!["setting", "in effect", "origin"], rows: rows.collect() }];
+    let mut blocks = match report.settings.iter().any(|setting| setting.value.is_some()) {
+        true => vec![Block::Table { head: vec!["setting", "in effect", "origin"], rows: rows.collect() }],
+        false => vec![Block::Text(
+            "The evidence has no settings: neither what was set nor the version's defaults are known."
+                .to_owned(),
+        )],
+    };
     let risks: Vec<String> = diagnosis
         .findings
         .iter()

@@ -8,6 +8,8 @@ use std::fmt::Write;
 const CELL: usize = 400;
 /// Longest cell that is not broken into lines, characters.
 const SHORT: usize = 24;
+/// Longest cell that stays on one line where the table is scrolled sideways, characters.
+const MIDDLING: usize = 60;
 /// Longest text, characters.
 const TEXT: usize = 2000;
 
@@ -48,7 +50,12 @@ fn block(out: &mut String, block: &Block) {
                 out.push_str("<tr>");
                 for cell in row {
                     // What is short stays on one line; the rest has the room.
-                    let class = if cell.chars().count() <= SHORT { " class=\"s\"" } else { "" };
+                    let length = cell.chars().count();
+                    let class = match (length <= SHORT, length <= MIDDLING) {
+                        (true, _) => " class=\"s m\"",
+                        (false, true) => " class=\"m\"",
+                        (false, false) => "",
+                    };
                     let _ = write!(out, "<td{class}>{}</td>", escape::short(cell, CELL));
                 }
                 out.push_str("</tr>");

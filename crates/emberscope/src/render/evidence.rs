@@ -1,6 +1,6 @@
 //! The parts of an evidence report as text and Markdown.
 
-use super::markdown::{code, escaped};
+use super::markdown::escaped;
 use crate::format::plain;
 use emberscope_evidence::sections::{Block, Section};
 use std::fmt::Write;
@@ -54,7 +54,7 @@ fn table(out: &mut String, head: &[&str], rows: &[Vec<String>]) {
     };
     let _ = writeln!(out, "{}", line(head.iter().map(|name| (*name).to_owned()).collect()).trim_end());
     for row in rows {
-        let _ = writeln!(out, "{}", line(row.iter().map(|text| cell(text)).collect()).trim_end());
+        let _ = writeln!(out, "{}", line(row.iter().map(|text| escaped(text)).collect()).trim_end());
     }
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn markdown(out: &mut String, parts: &[Section]) {
                 Block::Table { head, rows } => {
                     let _ = writeln!(out, "| {} |\n|{}", head.join(" | "), "---|".repeat(head.len()));
                     for row in rows {
-                        let cells: Vec<String> = row.iter().map(|text| cell(text)).collect();
+                        let cells: Vec<String> = row.iter().map(|text| escaped(text)).collect();
                         let _ = writeln!(out, "| {} |", cells.join(" | "));
                     }
                     out.push('\n');
@@ -88,10 +88,4 @@ pub(crate) fn markdown(out: &mut String, parts: &[Section]) {
             }
         }
     }
-}
-
-/// A cell: what looks like code as code.
-fn cell(text: &str) -> String {
-    let is_code = text.contains('(') && text.contains(')') && !text.contains('|');
-    if is_code { code(text) } else { escaped(text) }
 }

@@ -92,6 +92,14 @@ fn the_log_of_a_driver_and_sql_give_stages() {
     assert!(stages.iter().all(|stage| stage["running_ms"].is_i64() && stage["run_time_ms"].is_null()));
     assert!(!evidence["mapping"].as_array().unwrap().is_empty());
     assert!(text.contains("no metrics of tasks"));
+    assert!(text.contains("The evidence has no settings"));
+    let types =
+        |list: &str| json[list].as_array().unwrap().iter().map(|one| one["type"].as_str().unwrap()).collect();
+    let (clean, not_checked): (Vec<&str>, Vec<&str>) = (types("clean_checks"), types("not_checked"));
+    for kind in ["gc", "shuffle", "skew", "stageSlowness", "underBroadcast"] {
+        assert!(!clean.contains(&kind) && not_checked.contains(&kind), "{kind}");
+    }
+    assert!(clean.contains(&"failures"), "{clean:?}");
     let nothing = Dir::new(&[("empty.log", b"hello\n".as_slice())]);
     let output = show(&nothing.run(&["diagnose", "--driver-log", "empty.log"]));
     assert!(output.starts_with("exit code: 2") && output.contains("level INFO"), "{output}");
