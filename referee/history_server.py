@@ -166,29 +166,29 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def settings(logs: Path, port: int) -> dict[str, str]:
-    """Nothing is forgotten, compacted or cleaned, and only this machine can connect."""
+def settings(logs: Path, port: int, kept: str) -> dict[str, str]:
+    """Nothing is compacted or cleaned, so many of each kind are kept, and only this machine can connect."""
     return {
         "spark.history.fs.logDirectory": logs.as_uri(),
         "spark.history.ui.port": str(port),
         "spark.history.fs.update.interval": "2s",
         "spark.history.fs.endEventReparseChunkSize": "0",
         "spark.history.fs.cleaner.enabled": "false",
-        "spark.ui.retainedJobs": MANY,
-        "spark.ui.retainedStages": MANY,
-        "spark.ui.retainedTasks": MANY,
-        "spark.ui.retainedDeadExecutors": MANY,
-        "spark.sql.ui.retainedExecutions": MANY,
+        "spark.ui.retainedJobs": kept,
+        "spark.ui.retainedStages": kept,
+        "spark.ui.retainedTasks": kept,
+        "spark.ui.retainedDeadExecutors": kept,
+        "spark.sql.ui.retainedExecutions": kept,
     }
 
 
 @contextmanager
-def history_server(venv: Path, logs: Path) -> Iterator[str]:
-    """A server over a directory for the duration of a block; yields its address."""
+def history_server(venv: Path, logs: Path, kept: str = MANY) -> Iterator[str]:
+    """A server over a directory for the duration of a block; yields its address. It forgets nothing unless told to."""
     port = free_port()
     home = next(venv.glob("lib/python3*/site-packages/pyspark"))
     conf = logs.parent / "history.conf"
-    conf.write_text("".join(f"{key} {value}\n" for key, value in settings(logs, port).items()))
+    conf.write_text("".join(f"{key} {value}\n" for key, value in settings(logs, port, kept).items()))
     environment = dict(os.environ, SPARK_HOME=str(home), SPARK_LOCAL_IP=HOST, SPARK_LOCAL_HOSTNAME="localhost",
                        SPARK_DAEMON_MEMORY="2g", SPARK_CONF_DIR=str(logs.parent))
     with open(logs.parent / "server.log", "wb") as output:

@@ -22,6 +22,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         ("mcp tools", Box::new(referee::run_mcp_tools)),
         ("kerberos", Box::new(referee::run_kerberos)),
         ("answers", Box::new(referee::run_rest_findings)),
+        ("limits of servers", Box::new(referee::run_rest_limits)),
         ("live UI", Box::new(referee::run_live_ui)),
         ("page", Box::new(|| ui::run(&ui::Args::tested()))),
         ("traces", Box::new(ui::open_traces)),

@@ -20,6 +20,11 @@ pub(crate) fn run_rest_findings() -> Result<()> {
     run_command(script("referee/rest_findings.py").env("EMBERSCOPE", release()?))
 }
 
+/// Large runs behind a server that keeps all, and behind one that forgets.
+pub(crate) fn run_rest_limits() -> Result<()> {
+    run_command(script("referee/rest_limits.py").env("EMBERSCOPE", release()?))
+}
+
 /// What is said of applications while they run.
 pub(crate) fn run_live_ui() -> Result<()> {
     run_command(script("referee/live_ui.py").env("EMBERSCOPE", release()?))
