@@ -16,7 +16,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     type Step<'a> = (&'a str, Box<dyn Fn() -> Result<()> + 'a>);
-    let steps: [Step<'_>; 11] = [
+    let steps: [Step<'_>; 12] = [
         ("fixtures", Box::new(fixtures::check)),
         ("referee", Box::new(|| referee::run(&referee::Args::default()))),
         ("mcp tools", Box::new(referee::run_mcp_tools)),
