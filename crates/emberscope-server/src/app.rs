@@ -9,6 +9,7 @@ use crate::recordings::Recordings;
 use crate::security::Guard;
 use emberscope_html::TrustWords;
 use emberscope_log::scan::ScanOptions;
+use emberscope_log::source::RunSource;
 use emberscope_model::run::Run;
 use emberscope_store::RunCache;
 use std::fmt;
@@ -26,6 +27,8 @@ const AT_A_TIME: usize = 64;
 pub struct Options {
     /// Files and directories.
     pub roots: Vec<String>,
+    /// Runs that were gathered before: of other servers, or of answers of theirs. They stay as they are.
+    pub gathered: Vec<RunSource>,
     /// Directories with recordings of the JVMs.
     pub recordings: Vec<String>,
     /// Address or name of this machine to listen on.
@@ -99,7 +102,7 @@ impl App {
         Ok(App {
             recordings: Recordings::new(&options.recordings, options.scan.threads)?,
             console: Console::new(options.cache.as_deref(), options.scan.threads),
-            catalog: Catalog::open(options.roots, options.scan.threads)?,
+            catalog: Catalog::open(options.roots, options.gathered, options.scan.threads)?,
             runs: Runs::new(options.memory_bytes, options.scan, cached_runs(options.cache.as_deref())),
             guard: Guard::new(options.token, hosts, options.is_open)?,
             requests: Requests::default(),

@@ -210,7 +210,7 @@ impl Runs {
     fn read(&self, entry: &Arc<Entry>) -> Result<Arc<Opened>, OpenError> {
         let _one_at_a_time = lock(&self.reading);
         // Also a moment ago it may have been replaced by a link.
-        if !is_inside(&entry.source, &entry.root) {
+        if entry.root.as_ref().is_some_and(|root| !is_inside(&entry.source, root)) {
             return Err(OpenError::Moved);
         }
         let kept = self.cache.as_ref().and_then(|cache| Some((Arc::clone(cache), cache.key(&entry.source)?)));

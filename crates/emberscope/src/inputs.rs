@@ -11,7 +11,7 @@ use crate::output::Guard;
 use crate::progress::Progress;
 use crate::render;
 use emberscope_evidence::merging::best;
-use emberscope_log::source::{PathStatus, RunSource, SkippedPath, discover};
+use emberscope_log::source::{Discovery, PathStatus, RunSource, SkippedPath, discover};
 use emberscope_model::run::{Run, RunIdentity};
 use std::collections::BTreeMap;
 
@@ -95,15 +95,18 @@ fn tell_left_aside(reading: &Reading, found: &[RunSource]) {
     }
 }
 
+/// The runs of a server, or of its saved answers; `None` if the source names neither.
+pub(crate) fn elsewhere(reading: &Reading, source: &str) -> Option<Result<Discovery, (String, String)>> {
+    if remote::is_address(source) {
+        return Some(remote::fetch(reading, source));
+    }
+    answers::saved(source, reading.sql_id)
+}
+
 /// What a source holds; what it does not is told, or kept for the end.
 pub(crate) fn find(reading: &Reading, guards: &[Guard], source: &str, tally: &mut Tally) -> Vec<RunSource> {
-    let found = if remote::is_address(source) {
-        remote::fetch(reading, source)
-    } else if let Some(found) = answers::saved(source, reading.sql_id) {
-        found
-    } else {
-        discover(source).map_err(|error| (error.to_string(), error.hint().to_owned()))
-    };
+    let found = elsewhere(reading, source)
+        .unwrap_or_else(|| discover(source).map_err(|error| (error.to_string(), error.hint().to_owned())));
     let mut found = match found {
         Ok(found) => found,
         Err((message, hint)) => {

@@ -50,8 +50,8 @@ pub(crate) struct Entry {
     pub(crate) id: String,
     /// Where it is.
     pub(crate) source: RunSource,
-    /// The directory or file that was named.
-    pub(crate) root: PathBuf,
+    /// The directory or file that was named; `None` of a run that was gathered elsewhere.
+    pub(crate) root: Option<PathBuf>,
     /// State of its files.
     pub(crate) stamp: Stamp,
     /// What its head and tail say.
@@ -114,20 +114,25 @@ fn applications(entries: &[Arc<Entry>]) -> Vec<Vec<usize>> {
 #[derive(Debug)]
 pub(crate) struct Catalog {
     roots: Vec<String>,
+    gathered: Vec<RunSource>,
     threads: usize,
     listing: RwLock<Arc<Listing>>,
 }
 
 impl Catalog {
-    /// Looks for logs at `roots`.
+    /// Looks for logs at `roots`; `gathered` are there besides.
     ///
     /// # Errors
     /// When a root cannot be looked at, or nothing at all is found.
-    pub(crate) fn open(roots: Vec<String>, threads: usize) -> Result<Catalog, ServerError> {
+    pub(crate) fn open(
+        roots: Vec<String>,
+        gathered: Vec<RunSource>,
+        threads: usize,
+    ) -> Result<Catalog, ServerError> {
         if roots.iter().any(|root| root == "-") {
             return Err(ServerError::Pipe);
         }
-        let catalog = Catalog { roots, threads, listing: RwLock::default() };
+        let catalog = Catalog { roots, gathered, threads, listing: RwLock::default() };
         for root in &catalog.roots {
             // Told as an error now; later a directory may come and go.
             if !std::path::Path::new(root).is_dir() {
@@ -156,7 +161,10 @@ impl Catalog {
     pub(crate) fn refresh(&self) {
         let before = self.listing();
         let mut skipped = 0;
-        let mut found: BTreeMap<String, (RunSource, PathBuf)> = BTreeMap::new();
+        let mut found: BTreeMap<String, (RunSource, Option<PathBuf>)> = BTreeMap::new();
+        for source in &self.gathered {
+            found.insert(opaque_id(&source.label), (source.clone(), None));
+        }
         for root in &self.roots {
             let Ok(discovery) = discover(root) else { continue };
             skipped += discovery.skipped.len();
@@ -166,7 +174,7 @@ impl Catalog {
                     skipped += 1;
                     continue;
                 }
-                found.entry(opaque_id(&source.label)).or_insert((source, real.clone()));
+                found.entry(opaque_id(&source.label)).or_insert((source, Some(real.clone())));
             }
         }
         let entries = self.look(&before, &found.into_iter().collect::<Vec<_>>());
@@ -175,10 +183,10 @@ impl Catalog {
     }
 
     /// Glances at new and changed logs, several at a time.
-    fn look(&self, before: &Listing, found: &[(String, (RunSource, PathBuf))]) -> Vec<Arc<Entry>> {
+    fn look(&self, before: &Listing, found: &[(String, (RunSource, Option<PathBuf>))]) -> Vec<Arc<Entry>> {
         let budget = Budget::new();
         let part = found.len().div_ceil(self.threads.max(1)).max(1);
-        let look_at = |(id, (source, root)): &(String, (RunSource, PathBuf))| {
+        let look_at = |(id, (source, root)): &(String, (RunSource, Option<PathBuf>))| {
             let stamp = Stamp::of(source);
             match before.entry(id) {
                 Some(known) if known.stamp == stamp => Arc::clone(known),

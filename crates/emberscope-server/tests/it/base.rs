@@ -22,6 +22,7 @@ pub(crate) fn fixtures() -> PathBuf {
 pub(crate) fn options(roots: &[&Path]) -> Options {
     Options {
         roots: roots.iter().map(|root| root.display().to_string()).collect(),
+        gathered: Vec::new(),
         recordings: Vec::new(),
         host: "127.0.0.1".to_owned(),
         port: 0,

@@ -144,6 +144,7 @@ const SERVE_HELP: &str = "\
 Examples:
   emberscope serve /var/log/spark-events        list the runs, open the browser
   emberscope serve logs --no-browser --port 0   print the address, on any port
+  emberscope serve http://shs:18080/history/app-1/1   a run of the History Server
   emberscope serve logs --jfr profiles          with flame graphs of its recordings
   emberscope serve logs --open &                Spark's API without a token:
   curl http://127.0.0.1:18480/api/v1/applications
@@ -165,9 +166,11 @@ machines put a proxy that has it in front.";
 
 #[derive(Debug, Args)]
 pub(super) struct ServeArgs {
-    /// Event logs: files, or directories that hold them
-    #[arg(required = true, value_name = "DIR|FILE", value_hint = ValueHint::AnyPath)]
+    /// Event logs: files, or directories that hold them; or addresses of runs, as they are now
+    #[arg(required = true, value_name = "SOURCE", value_hint = ValueHint::AnyPath)]
     pub(super) sources: Vec<String>,
+    #[command(flatten)]
+    pub(super) remote: RemoteArgs,
     /// Directory of JVM recordings: DIR/APP_ID/profile-exec-ID.jfr and profile-driver.jfr; may be repeated
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(super) jfr: Vec<String>,
@@ -428,7 +431,7 @@ pub(super) struct SourceArgs {
     pub(super) remote: RemoteArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(super) struct ReadingArgs {
     /// Exit with 4 unless everything named was read, whole
     #[arg(long, help_heading = "Reading")]

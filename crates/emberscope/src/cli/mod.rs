@@ -142,7 +142,7 @@ fn mean(args: LowArgs) -> anyhow::Result<Command> {
         LowCommand::Flame(args) => Command::Flame(Box::new(flame::mean(*args)?)),
         LowCommand::Follow(args) => Command::Follow(Box::new(follow::mean(*args)?)),
         LowCommand::Report(args) => report::mean(*args)?,
-        LowCommand::Serve(args) => Command::Serve(Box::new(serve::mean(*args))),
+        LowCommand::Serve(args) => Command::Serve(Box::new(serve::mean(*args)?)),
         LowCommand::Sql(args) => Command::Sql(Box::new(sql::mean(*args)?)),
         LowCommand::Completions { shell } => Command::Completions(shell),
         LowCommand::Man { out } => Command::Man(out),

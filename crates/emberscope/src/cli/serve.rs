@@ -1,10 +1,10 @@
 //! What the arguments of `serve` mean.
 
-use super::low::ServeArgs;
+use super::Reading;
+use super::low::{ReadingArgs, ServeArgs};
 use crate::facts::Facts;
 use crate::render::Words;
 use emberscope_html::TrustWords;
-use emberscope_log::scan::ScanOptions;
 use emberscope_model::run::Run;
 use emberscope_server::Options;
 
@@ -13,6 +13,8 @@ use emberscope_server::Options;
 pub(crate) struct ServeOptions {
     /// What to serve and to whom.
     pub(crate) server: Options,
+    /// How runs on other servers are read.
+    pub(crate) reading: Reading,
     /// Whether to open the browser where there is one.
     pub(crate) browser: bool,
 }
@@ -20,13 +22,12 @@ pub(crate) struct ServeOptions {
 /// Where a token for tools may be.
 const TOKEN: &str = "EMBERSCOPE_TOKEN";
 
-pub(super) fn mean(args: ServeArgs) -> ServeOptions {
-    let mut scan = ScanOptions::default();
-    if let Some(threads) = args.threads {
-        scan.threads = usize::from(threads);
-    }
+pub(super) fn mean(args: ServeArgs) -> anyhow::Result<ServeOptions> {
+    let how = ReadingArgs { threads: args.threads, ..ReadingArgs::default() };
+    let reading = super::reading(args.sources, &how, &args.remote)?;
     let server = Options {
-        roots: args.sources,
+        roots: Vec::new(),
+        gathered: Vec::new(),
         recordings: args.jfr,
         host: args.host,
         port: args.port,
@@ -36,10 +37,10 @@ pub(super) fn mean(args: ServeArgs) -> ServeOptions {
         memory_bytes: args.memory,
         cache: emberscope_store::Store::place().ok(),
         raw_logs: args.raw_logs,
-        scan,
+        scan: reading.scan,
         words,
     };
-    ServeOptions { server, browser: !args.no_browser }
+    Ok(ServeOptions { server, reading, browser: !args.no_browser })
 }
 
 fn words(run: &Run) -> TrustWords {

@@ -3,13 +3,24 @@
 use crate::cli::ServeOptions;
 use crate::exit::{Exit, UsageError};
 use crate::format::counted;
+use crate::inputs;
 use crate::messages;
 use emberscope_server::{Ready, ServerError, serve};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
 /// Runs the command: until the process is asked to stop.
-pub(crate) fn run(options: ServeOptions) -> anyhow::Result<Exit> {
+pub(crate) fn run(mut options: ServeOptions) -> anyhow::Result<Exit> {
+    for source in std::mem::take(&mut options.reading.sources) {
+        match inputs::elsewhere(&options.reading, &source) {
+            None => options.server.roots.push(source),
+            Some(Ok(found)) => options.server.gathered.extend(found.runs),
+            Some(Err((message, hint))) => {
+                messages::error(&message, Some(&hint));
+                return Ok(Exit::NoInput);
+            }
+        }
+    }
     let browser = options.browser && is_desktop();
     let is_open = options.server.is_open;
     let has_token = options.server.token.as_ref().is_some_and(|token| !token.is_empty());

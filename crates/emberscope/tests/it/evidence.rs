@@ -182,6 +182,29 @@ fn a_summary_over_http_is_that_of_the_file() {
     assert_eq!((&near["application"], &near["totals"]), (&far["application"], &far["totals"]));
 }
 
+#[test]
+fn runs_of_other_servers_are_served() {
+    let dir = Dir::new(&[]);
+    save_answers(&dir, "explain-4.3.0");
+    let logs = root().join("fixtures/logs/sql-aqe-3.5.9");
+    let far = Server::start(&dir, &[logs.to_str().unwrap()]);
+    let address = format!("http://{}/history/local-1796020155255/", far.address());
+    let near = Server::start(&dir, &[&address, "answers", "--token", "of-the-test"]);
+    assert!(near.told[0].starts_with("Serving 2 runs at "), "{:?}", near.told);
+    let body = |server: &Server, path: &str| {
+        let answer = server.get(path);
+        answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+    };
+    let jobs = "/api/v1/applications/local-1796020155255/jobs";
+    assert_eq!(body(&near, jobs), body(&far, jobs));
+    let of_answers = "/api/v1/applications/local-1796078478535";
+    assert!(body(&near, &format!("{of_answers}/jobs")).contains("\"jobId\":0"));
+    // What was put together from answers is no event log to be downloaded.
+    assert!(near.get(&format!("{of_answers}/logs")).starts_with("HTTP/1.1 404"));
+    let dead = show(&dir.run(&["serve", "http://127.0.0.1:1/history/application_1_2/", "--no-browser"]));
+    assert!(dead.starts_with("exit code: 3") && dead.contains("127.0.0.1:1"), "{dead}");
+}
+
 /// Answers of a History Server about a fixture, saved as files.
 fn save_answers(dir: &Dir, fixture: &str) {
     let file = root().join(format!("referee/answers/{fixture}.json.zst"));

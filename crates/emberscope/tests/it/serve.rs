@@ -9,7 +9,7 @@ use std::process::{Child, Stdio};
 /// A server that is stopped when the test is over.
 pub(crate) struct Server {
     child: Child,
-    told: Vec<String>,
+    pub(crate) told: Vec<String>,
 }
 
 impl Server {

@@ -3,7 +3,7 @@
 use super::{Answer, Ask, Reply, entry};
 use crate::catalog::Entry;
 use crate::spark_rest::Refusal;
-use emberscope_log::source::{Member, SourceKind};
+use emberscope_log::source::{KnownFrom, Member, SourceKind};
 use emberscope_model::redact;
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -20,6 +20,11 @@ pub(super) fn get(ask: &Ask<'_>, app: &str, attempt: Option<&str>) -> Answer {
         Some(_) => vec![Arc::clone(newest)],
         None => all_attempts(ask, newest),
     };
+    if entries.iter().any(|entry| entry.source.provenance.known_from != KnownFrom::EventLog) {
+        return Err(Refusal::not_found(format!(
+            "{app} is known from a server's answers: it has no event log here"
+        )));
+    }
     let name = match attempt {
         Some(attempt) => format!("eventLogs-{app}-{attempt}.zip"),
         None => format!("eventLogs-{app}.zip"),
