@@ -18,6 +18,7 @@ mod plan;
 mod reason;
 mod shapes;
 mod tasks;
+mod told;
 mod values;
 
 pub use answers::{AnswerError, Answers, Saved};
