@@ -3,6 +3,7 @@
 use emberscope_analysis::context::Context;
 use emberscope_analysis::locating::{LIKELY_SHARE, LISTED, MARGIN_SHARE, SHORTEST_TEXT, STRUCTURE_SHARE};
 use emberscope_analysis::plan::{SqlView, aggregate, join};
+use emberscope_model::run::Run;
 use emberscope_model::sql::SqlExecution;
 use emberscope_text::sql::{FragmentKind, Outline, normalised};
 use schemars::JsonSchema;
@@ -35,24 +36,49 @@ pub struct Located {
     pub candidates: Vec<Candidate>,
 }
 
-/// Finds the execution of a run that `text` and `submitted_ms` mean. Queries within others are left out.
+/// Finds the execution of a run that `text` and `submitted_ms` mean. A command that has its query run within it counts
+/// as one with it: it is the latter that is named.
 pub fn locate(context: &Context<'_>, text: Option<(&str, &Outline)>, submitted_ms: Option<i64>) -> Located {
     let wanted = text.map(|(text, outline)| (normalised(text), outline));
     let roots = context.run.sql_executions.iter().filter(|one| one.is_root());
     let mut candidates: Vec<Candidate> = roots
-        .map(|execution| Candidate {
-            sql_id: execution.id,
-            description: execution.description.clone().unwrap_or_default(),
-            start_time_ms: execution.start_ms,
-            score: wanted.as_ref().map_or(1.0, |(text, outline)| score(context, execution, text, outline)),
-            distance_ms: submitted_ms.zip(execution.start_ms).map(|(at, start)| (start - at).abs()),
+        .map(|root| {
+            let (text, outline) = match &wanted {
+                Some((text, outline)) => (Some(text), Some(*outline)),
+                None => (None, None),
+            };
+            let like = |one: &SqlExecution| Some(score(context, one, text?, outline?));
+            let family = std::iter::once(root).chain(within(context.run, root.id));
+            Candidate {
+                sql_id: working(context.run, root.id),
+                description: root.description.clone().unwrap_or_default(),
+                start_time_ms: root.start_ms,
+                score: family.filter_map(like).reduce(f64::max).unwrap_or(1.0),
+                distance_ms: submitted_ms.zip(root.start_ms).map(|(at, start)| (start - at).abs()),
+            }
         })
         .collect();
     let bounds = Bounds { likely: context.get(&LIKELY_SHARE), margin: context.get(&MARGIN_SHARE) };
     let equals = rank(&mut candidates, bounds.margin);
     let (sql_id, reason) = choice(&candidates[..equals], wanted.is_some(), submitted_ms.is_some(), bounds);
+    if sql_id.is_none() {
+        candidates.sort_by(|a, b| b.score.total_cmp(&a.score));
+    }
     candidates.truncate(context.get(&LISTED) as usize);
     Located { sql_id, reason, candidates }
+}
+
+/// Executions within one.
+fn within(run: &Run, root: u64) -> impl Iterator<Item = &SqlExecution> {
+    run.sql_executions.iter().filter(move |one| one.root_id == Some(root) && one.id != root)
+}
+
+/// The execution that did the work of `id`: itself, or if it has no job of its own the one within it that has most.
+/// Spark 3.4 and later run the query of a command, such as `INSERT OVERWRITE DIRECTORY`, as one of its own.
+pub fn working(run: &Run, id: u64) -> u64 {
+    let Some(root) = run.sql_execution(id).filter(|one| one.job_ids.is_empty()) else { return id };
+    let busy = within(run, root.id).filter(|one| !one.job_ids.is_empty());
+    busy.max_by_key(|one| (one.job_ids.len(), std::cmp::Reverse(one.id))).map_or(id, |one| one.id)
 }
 
 /// From where on a score says something.

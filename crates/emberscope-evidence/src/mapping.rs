@@ -1,11 +1,13 @@
 //! Which clause became which operator, and where that ran.
 
 use emberscope_analysis::finding::Confidence;
+use emberscope_analysis::plan::names::python_kind;
 use emberscope_analysis::plan::{Node, OperatorClass, SqlView, aggregate, exchange, join, scan};
 use emberscope_model::sql::MappingMethod;
 use emberscope_text::sql::{Fragment, FragmentKind};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// One operator.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -43,7 +45,8 @@ pub fn mapping(
     for (id, node) in view.nodes.iter().enumerate() {
         let id = id as u32;
         let Some((kinds, keys)) = asked_by(view, id, node) else { continue };
-        let (fragment, confidence, reason) = best(fragments, &kinds, &keys, &functions_of(node));
+        let (fragment, confidence, reason) =
+            best(fragments, &kinds, &keys, &functions_of(node), !is_of_optimizer(node));
         let stages: Vec<String> =
             node.stages.stages.iter().map(|(stage, attempt)| format!("{stage}.{attempt}")).collect();
         let tasks: Option<u64> = node.stages.stages.iter().map(|place| tasks_of(*place)).sum();
@@ -125,18 +128,49 @@ fn asked_by(view: &SqlView<'_>, id: u32, node: &Node) -> Option<(Vec<FragmentKin
         OperatorClass::Expand => {
             (vec![K::DistinctAggregate, K::GroupBy, K::LateralView], words_of(&node.detail))
         }
-        OperatorClass::Write => (vec![K::Write], words_of(&node.detail)),
+        OperatorClass::Write => (vec![K::Write], Vec::new()),
+        // Before a join the optimizer leaves out keys without a value.
+        _ if is_of_optimizer(node) => (vec![K::Join], words_of(&node.detail)),
         _ if node.name == "Filter" => (vec![K::Filter], words_of(&node.detail)),
         _ if node.name.starts_with("TakeOrdered") => {
             // What it hands on stands behind what it sorts by.
             let order = node.detail.split_once("orderBy=[").map_or(node.detail.as_str(), |(_, order)| order);
             (vec![K::OrderBy, K::Limit], words_of(order.split_once(']').map_or(order, |(order, _)| order)))
         }
+        _ if python_kind(&node.name).is_some() => (vec![K::Call], called(&node.detail)),
         _ if node.name.contains("Limit") => (vec![K::Limit], Vec::new()),
         _ if node.name == "Union" => (vec![K::SetOperation], Vec::new()),
         _ if node.name == "Generate" => (vec![K::LateralView], words_of(&node.detail)),
         _ => return None,
     })
+}
+
+/// Names of the functions that an expression calls, in lower case, each once.
+fn called(expression: &str) -> Vec<String> {
+    let calls = words(expression).filter(|(at, word)| expression[at + word.len()..].starts_with('('));
+    let names: BTreeSet<String> = calls.map(|(_, word)| word.to_lowercase()).collect();
+    names.into_iter().collect()
+}
+
+/// Whether a filter asks for nothing but values: `isnotnull(a#1) AND isnotnull(b#2)`, which no query says.
+fn is_of_optimizer(node: &Node) -> bool {
+    let mut asked =
+        words(&node.detail).map(|(_, word)| word).filter(|word| !matches!(*word, "Filter" | "AND"));
+    // Each is followed by its column and the number of that.
+    let is_pair = |word: &str| word == "isnotnull";
+    let mut is_any = false;
+    node.name == "Filter"
+        && loop {
+            match asked.next() {
+                None => break is_any,
+                Some(word) if is_pair(word) => {
+                    is_any = true;
+                    asked.next();
+                    asked.next();
+                }
+                Some(_) => break false,
+            }
+        }
 }
 
 /// Functions of an aggregate, such as `avg(`, in lower case.
@@ -157,6 +191,7 @@ fn best<'f>(
     kinds: &[FragmentKind],
     keys: &[String],
     functions: &[String],
+    may_guess: bool,
 ) -> (Option<&'f Fragment>, Option<Confidence>, String) {
     if fragments.is_empty() {
         return (None, None, "there is no SQL text".to_owned());
@@ -205,7 +240,7 @@ fn best<'f>(
             ),
         };
     }
-    for kind in kinds {
+    for kind in kinds.iter().filter(|_| may_guess) {
         if let [only] = of_kind(kind)[..] {
             return (
                 Some(only),

@@ -163,7 +163,8 @@ pub fn report(
     let logged = || Some(outline(&statement(context.run, execution?)?));
     let given = evidence.sql.as_ref().map(|sql| sql.content.outline.clone());
     let outline: Option<Outline> = given.or_else(logged);
-    let fragments = outline.as_ref().map(|outline| outline.fragments.as_slice());
+    let fragments = outline.as_ref().map(Outline::with_calls);
+    let fragments = fragments.as_deref();
     let view = sql_id.and_then(|id| context.sql_view(id));
     let tasks_of = |(stage, attempt)| context.digest_of(stage, attempt).map(|digest| digest.useful);
     let mapped = view.as_ref().map_or_else(Vec::new, |view| mapping(view, fragments, &tasks_of));
@@ -294,7 +295,7 @@ fn open_questions(report: &EvidenceReport, diagnosis: &Diagnosis, evidence: &Evi
     let mut open = Vec::new();
     for hot in &report.hot_keys {
         open.push(format!(
-            "Which value of {} is hot, and what it means: the data itself has to be asked (the statement is under Suggestions).",
+            "Which value of {} is hot, and what it means: the data itself has to be asked (the report as Markdown, HTML or JSON has the statement under Suggestions).",
             hot.keys.join(", ")
         ));
     }

@@ -82,7 +82,7 @@ fn plan_event(plan: &Explained, sql: Option<&Named<SqlText>>, time_ms: Option<i6
     let description = sql.map_or("EXPLAIN", |sql| sql.content.text.as_str());
     let start = serde_json::json!({
         "Event": "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart", "executionId": 0,
-        "description": description, "details": "", "physicalPlanDescription": "", "time": time_ms.unwrap_or(0),
+        "description": description, "details": "", "physicalPlanDescription": "", "time": time_ms,
         "sparkPlanInfo": plan.plan_info(),
     });
     format!("{start}\n")

@@ -34,7 +34,7 @@ pub struct Statement {
     pub text: String,
     /// Where it comes from.
     pub origin: StatementOrigin,
-    /// Its clauses, in the order of the text.
+    /// Its clauses, in the order of the text, and then the functions it calls.
     pub fragments: Vec<Fragment>,
     /// What could not be understood.
     pub notes: Vec<String>,
@@ -43,7 +43,7 @@ pub struct Statement {
 impl Statement {
     fn of(text: String, origin: StatementOrigin) -> Self {
         let outline = outline(&text);
-        Statement { text, origin, fragments: outline.fragments, notes: outline.notes }
+        Statement { text, origin, fragments: outline.with_calls(), notes: outline.notes }
     }
 }
 

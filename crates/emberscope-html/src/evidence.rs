@@ -9,7 +9,7 @@ const CELL: usize = 400;
 /// Longest cell that is not broken into lines, characters.
 const SHORT: usize = 24;
 /// Longest cell that stays on one line where the table is scrolled sideways, characters.
-const MIDDLING: usize = 60;
+const MIDDLING: usize = 90;
 /// Longest text, characters.
 const TEXT: usize = 2000;
 

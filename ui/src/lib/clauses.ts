@@ -27,7 +27,7 @@ export const keyOf = ({ kind, start, end }: Fragment): string => `${kind} ${star
 /** Words for kinds. */
 export const KINDS: Record<string, string> = {
   table: "table", join: "join", filter: "filter", group_by: "GROUP BY", distinct_aggregate: "aggregate over DISTINCT values", aggregate: "aggregate", distinct: "SELECT DISTINCT",
-  window: "window function", order_by: "ORDER BY", distribute_by: "DISTRIBUTE, CLUSTER or SORT BY", limit: "LIMIT", set_operation: "set operation", lateral_view: "LATERAL VIEW", write: "write",
+  window: "window function", order_by: "ORDER BY", distribute_by: "DISTRIBUTE, CLUSTER or SORT BY", limit: "LIMIT", set_operation: "set operation", lateral_view: "LATERAL VIEW", write: "write", call: "call",
 };
 
 /** Clauses that operators among `shown` stand for, in the order of the text. */

@@ -9,6 +9,9 @@ const TOLD_LINES: usize = 20;
 const TOLD_CHARS: usize = 500;
 /// Task attempts that are kept.
 const MOST_TASKS: usize = 5_000_000;
+/// What lines about the Spark UI say (`SparkUI`, `SparkSubmit`, YARN's `Client`).
+const UI_WORDS: [&str; 6] =
+    ["SparkUI", "Spark UI", "Spark Web UI", "tracking URL", "Tracking URL", "trackingUrl"];
 /// How many addresses are kept.
 const ADDRESSES: usize = 20;
 
@@ -114,8 +117,8 @@ fn application(log: &mut DriverLog, text: &str) {
 }
 
 fn ui_addresses(log: &mut DriverLog, text: &str) {
-    let is_about_ui =
-        ["UI", "tracking URL", "tracking url", "/proxy/", "/history/"].iter().any(|word| text.contains(word));
+    // Lines of programs name all kinds of addresses: only what Spark and YARN say of their own is one to ask.
+    let is_about_ui = UI_WORDS.iter().any(|words| text.contains(words));
     if is_about_ui && log.ui_addresses.len() < ADDRESSES {
         for address in addresses(text) {
             if !log.ui_addresses.contains(&address) {

@@ -207,6 +207,8 @@ impl Visitor for Collector<'_, '_> {
             self.add(FragmentKind::DistinctAggregate, expr.span(), columns_of(expr), Vec::new());
         } else if AGGREGATES.contains(&name.as_str()) {
             self.add(FragmentKind::Aggregate, expr.span(), columns_of(expr), Vec::new());
+        } else {
+            self.add(FragmentKind::Call, expr.span(), columns_of(expr), vec![name]);
         }
         ControlFlow::Continue(())
     }

@@ -18,6 +18,10 @@ use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 pub struct Outline {
     /// Clauses in the order of the text.
     pub fragments: Vec<Fragment>,
+    /// Calls of functions that are none of the clauses, in the order of the text; each has its name as its table.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub calls: Vec<Fragment>,
     /// Statements in it.
     pub statements: usize,
     /// What could not be understood.
@@ -56,6 +60,8 @@ pub enum FragmentKind {
     LateralView,
     /// Writes.
     Write,
+    /// Calls a function.
+    Call,
 }
 
 impl FragmentKind {
@@ -76,6 +82,7 @@ impl FragmentKind {
             Self::SetOperation => "set operation",
             Self::LateralView => "LATERAL VIEW",
             Self::Write => "write",
+            Self::Call => "call",
         }
     }
 }
@@ -104,6 +111,13 @@ pub struct Fragment {
     pub columns: Vec<String>,
     /// Tables it names, in lower case; of a join the one that joins.
     pub tables: Vec<String>,
+}
+
+impl Outline {
+    /// Clauses and calls.
+    pub fn with_calls(&self) -> Vec<Fragment> {
+        self.fragments.iter().chain(&self.calls).cloned().collect()
+    }
 }
 
 /// Longest text of a fragment, characters.
@@ -160,6 +174,8 @@ fn read(text: &str) -> Outline {
             }
         }
     }
+    outline.calls =
+        outline.fragments.extract_if(.., |fragment| fragment.kind == FragmentKind::Call).collect();
     outline.fragments.sort_by_key(|fragment| (fragment.start, fragment.end, fragment.kind));
     outline.fragments.dedup();
     outline

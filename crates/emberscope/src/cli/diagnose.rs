@@ -68,6 +68,8 @@ pub(crate) struct EvidenceFiles {
     pub(crate) explain: Option<PathBuf>,
     /// Log of the driver.
     pub(crate) driver_log: Option<PathBuf>,
+    /// Whether the address of the Spark UI in that log may be asked.
+    pub(crate) follow: bool,
 }
 
 impl EvidenceFiles {
@@ -87,6 +89,7 @@ pub(super) fn mean(mut args: DiagnoseArgs) -> anyhow::Result<DiagnoseOptions> {
         submitted_ms: args.submitted_at,
         explain: args.explain.take(),
         driver_log: args.driver_log.take(),
+        follow: !args.no_follow,
     };
     if args.sources.is_empty() && evidence.explain.is_none() && evidence.driver_log.is_none() {
         let named = match &args.json {

@@ -363,6 +363,9 @@ pub(super) struct DiagnoseArgs {
     /// Log of the driver or of Kyuubi, packed or not, `-` for a pipe; alone, the run it tells, or leads to
     #[arg(long, value_name = "FILE", visible_alias = "log", value_hint = ValueHint::FilePath, help_heading = "Evidence")]
     pub(super) driver_log: Option<PathBuf>,
+    /// Do not ask the Spark UI whose address the log of the driver names
+    #[arg(long, help_heading = "Evidence")]
+    pub(super) no_follow: bool,
     #[command(flatten)]
     pub(super) reading: ReadingArgs,
     #[command(flatten)]

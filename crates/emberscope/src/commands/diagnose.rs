@@ -16,7 +16,7 @@ use emberscope_analysis::finding::Severity;
 use emberscope_analysis::plots::plots;
 use emberscope_analysis::reference;
 use emberscope_analysis::thresholds::{ThresholdError, Thresholds};
-use emberscope_evidence::locate::{Located, locate};
+use emberscope_evidence::locate::{Located, locate, working};
 use emberscope_evidence::report::{EvidenceReport, report};
 use emberscope_evidence::sections::sections;
 use emberscope_evidence::{Evidence, RunKind};
@@ -61,6 +61,7 @@ pub(crate) fn run(options: &DiagnoseOptions) -> anyhow::Result<Exit> {
                 return Err(UsageError::new(message, hint).into());
             }
             if !has_place(&run, options) {
+                seen.known.extend(places(&run, options));
                 return Ok(());
             }
             seen.place = true;
@@ -68,10 +69,9 @@ pub(crate) fn run(options: &DiagnoseOptions) -> anyhow::Result<Exit> {
             // Of a log or a plan alone there is nothing to choose from.
             let has_queries = matches!(kind, RunKind::EventLog | RunKind::MonitoringApi);
             let located = has_queries.then(|| locate_in(&context, options, &evidence)).flatten();
-            let what = Options {
-                sql_id: what.sql_id.or(located.as_ref().and_then(|one| one.sql_id)),
-                ..what.clone()
-            };
+            let named = what.sql_id.map(|id| working_in(&run, id, options.reading.quiet));
+            let what =
+                Options { sql_id: named.or(located.as_ref().and_then(|one| one.sql_id)), ..what.clone() };
             let mut diagnosis = diagnose_in(&context, &what);
             recordings.add_to(&mut diagnosis, &run, !several, &guards)?;
             let report = options.evidence.is_any().then(|| {
@@ -95,7 +95,7 @@ pub(crate) fn run(options: &DiagnoseOptions) -> anyhow::Result<Exit> {
         return Ok(read.exit);
     }
     if !seen.place {
-        return Err(no_such_place(options));
+        return Err(no_such_place(options, &seen.known.join("; ")));
     }
     for output in main.into_iter().map(|(_, output)| output).chain(json) {
         output.finish()?;
@@ -108,6 +108,8 @@ pub(crate) fn run(options: &DiagnoseOptions) -> anyhow::Result<Exit> {
 struct Seen {
     /// Whether any run has the stage and the query that were asked for.
     place: bool,
+    /// What runs without it have instead.
+    known: Vec<String>,
     /// Findings at or above the level to fail for.
     findings: u64,
 }
@@ -197,6 +199,18 @@ fn locate_in(context: &Context<'_>, options: &DiagnoseOptions, evidence: &Eviden
     Some(located)
 }
 
+/// The execution that did the work of the one that was named.
+fn working_in(run: &Run, named: u64, is_quiet: bool) -> u64 {
+    let id = working(run, named);
+    if id != named && !is_quiet {
+        let text = format!(
+            "SQL execution {named} has no job of its own: execution {id} within it, which did its work, is taken"
+        );
+        messages::note(&text, None);
+    }
+    id
+}
+
 fn tell_candidates(located: &Located) {
     let hint = (!located.candidates.is_empty())
         .then_some("name one with --sql-id; the whole run is told until then");
@@ -222,7 +236,28 @@ fn has_place(run: &Run, options: &DiagnoseOptions) -> bool {
     has_stage && options.sql_id.is_none_or(|id| run.sql_execution(id).is_some())
 }
 
-fn no_such_place(options: &DiagnoseOptions) -> anyhow::Error {
+/// What a run has in place of what was asked for.
+fn places(run: &Run, options: &DiagnoseOptions) -> Option<String> {
+    let (what, ids): (_, Vec<u64>) = match options.sql_id {
+        Some(_) => ("SQL executions", run.sql_executions.iter().map(|one| one.id).collect()),
+        None => ("stages", run.stages.iter().map(|stage| u64::from(stage.id)).collect()),
+    };
+    let (first, last) = (ids.first()?, ids.last()?);
+    Some(match ids.len() {
+        1 => format!("{what} {first} alone"),
+        ..=LISTED_IDS => {
+            let ids: Vec<String> = ids.iter().map(u64::to_string).collect();
+            format!("{what} {}", ids.join(", "))
+        }
+        n => format!("{n} {what} from {first} to {last}"),
+    })
+}
+
+/// Ids that are listed one by one.
+const LISTED_IDS: usize = 12;
+
+/// `known` is what there is instead, in words.
+fn no_such_place(options: &DiagnoseOptions, known: &str) -> anyhow::Error {
     let mut names = Vec::new();
     names.extend(options.sql_id.map(|id| format!("SQL execution {id}")));
     names.extend(options.stage.map(|(id, attempt)| match attempt {
@@ -230,8 +265,11 @@ fn no_such_place(options: &DiagnoseOptions) -> anyhow::Error {
         None => format!("stage {id}"),
     }));
     let message = format!("no run that was read has {}", names.join(" and "));
-    UsageError::new(message, "`emberscope report LOG --sink log --reports stage,sql` lists what there is")
-        .into()
+    let hint = match known.is_empty() {
+        true => "nothing that was read has any".to_owned(),
+        false => format!("there are {known}"),
+    };
+    UsageError::new(message, hint).into()
 }
 
 /// The thresholds of a file.

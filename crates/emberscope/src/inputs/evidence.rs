@@ -66,14 +66,19 @@ pub(crate) fn gather(files: &EvidenceFiles, reading: &Reading) -> anyhow::Result
     if let Some(file) = &files.driver_log {
         let content = driver_log(reading, file).map_err(|error| unreadable("--driver-log", file, &error))?;
         let is_empty = content.jobs.is_empty() && content.stages.is_empty() && content.plan.is_none();
-        if is_empty && let Some(hint) = head(file).as_deref().and_then(kind).and_then(hint_of) {
+        let kind = head(file).as_deref().and_then(kind);
+        // Event logs speak of plans and times, too; and what EXPLAIN prints has no times.
+        let is_other = kind == Some(TextKind::EventLog) || content.dated_lines == 0;
+        if (is_empty || is_other)
+            && let Some(hint) = kind.and_then(hint_of)
+        {
             let message = format!("--driver-log {}: it is no log of a driver", file.display());
             return Err(UsageError::new(message, hint).into());
         }
         evidence.driver_log = Some(Named { name: shown(file), content });
     }
     if reading.sources.is_empty() {
-        gathered.without_source()?;
+        gathered.without_source(files.follow)?;
     } else {
         gathered.reading.fallback = of_texts(&mut gathered.evidence);
     }
@@ -114,9 +119,9 @@ impl Read for Unpacked {
 
 impl Gathered {
     /// Finds a run where none was named.
-    fn without_source(&mut self) -> anyhow::Result<()> {
+    fn without_source(&mut self, is_followed: bool) -> anyhow::Result<()> {
         let evidence = &mut self.evidence;
-        if let Some(log) = &evidence.driver_log
+        if let Some(log) = evidence.driver_log.as_ref().filter(|_| is_followed)
             && let Some(runs) = follow(&log.content, &self.reading, &mut evidence.notes)
         {
             self.reading.extra = runs;
@@ -145,9 +150,19 @@ fn follow(log: &DriverLog, reading: &Reading, notes: &mut Vec<String>) -> Option
     asking.client.limits.retries = 0;
     for address in log.ui_addresses.iter().take(ADDRESSES) {
         match remote::fetch(&asking, address) {
+            Ok(found) if !found.runs.is_empty() && !may_be(&found.runs, log) => {
+                // Ports are used again, by whoever comes next.
+                let id = log.application_id.as_deref().unwrap_or("not named");
+                notes.push(format!("at the address in the log is another application than {id}: {address}"));
+            }
             Ok(found) if !found.runs.is_empty() => {
                 if !reading.quiet {
                     messages::note(&format!("the log leads to {address}, which answers"), None);
+                }
+                if log.application_id.is_none() {
+                    notes.push(format!(
+                        "the log names no application: whether the one at {address} is its own is not known"
+                    ));
                 }
                 return Some(found.runs);
             }
@@ -156,6 +171,12 @@ fn follow(log: &DriverLog, reading: &Reading, notes: &mut Vec<String>) -> Option
         }
     }
     None
+}
+
+/// Whether runs can be what the log is about: not if it names another application.
+fn may_be(runs: &[RunSource], log: &DriverLog) -> bool {
+    let id = log.application_id.as_deref();
+    id.is_none() || runs.iter().any(|run| run.app_id_hint.as_deref() == id)
 }
 
 /// What the user may have meant with a file.

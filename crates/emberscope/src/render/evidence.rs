@@ -54,7 +54,7 @@ fn table(out: &mut String, head: &[&str], rows: &[Vec<String>]) {
     };
     let _ = writeln!(out, "{}", line(head.iter().map(|name| (*name).to_owned()).collect()).trim_end());
     for row in rows {
-        let _ = writeln!(out, "{}", line(row.iter().map(|text| escaped(text)).collect()).trim_end());
+        let _ = writeln!(out, "{}", line(row.iter().map(|text| cell(text)).collect()).trim_end());
     }
 }
 
