@@ -83,6 +83,25 @@ pub fn count(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{} {noun}s", grouped(number as i64)) }
 }
 
+/// The present of a regular verb for so many of something: `1 task spills`, `2 tasks spill`.
+pub fn verb(number: usize, stem: &str) -> String {
+    if number == 1 { format!("{stem}s") } else { stem.to_owned() }
+}
+
+/// A core-time and the larger one that it is a part of, in one unit: `1.8 of 2.1 core-minutes`.
+pub fn core_time_of(part_ms: i64, whole_ms: i64) -> String {
+    let whole = core_time(whole_ms);
+    let Some((_, unit)) = whole.split_once(' ') else { return whole };
+    let ms = match unit {
+        "core-seconds" => 1e3,
+        "core-minutes" => 60e3,
+        _ => 3600e3,
+    };
+    let value = part_ms.max(0) as f64 / ms;
+    let number = if value < 9.95 { format!("{value:.1}") } else { format!("{value:.0}") };
+    format!("{number} of {whole}")
+}
+
 /// `1,234,567`.
 pub fn grouped(number: i64) -> String {
     let digits = number.unsigned_abs().to_string();

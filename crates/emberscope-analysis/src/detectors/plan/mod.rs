@@ -127,10 +127,8 @@ pub(crate) fn count_text(count: i64) -> String {
         format!("{} billion", short(value / 1e9))
     } else if value >= 1e6 {
         format!("{} million", short(value / 1e6))
-    } else if value >= 1e4 {
-        format!("{} {:03}", count / 1000, count % 1000)
     } else {
-        count.to_string()
+        crate::words::grouped(count)
     }
 }
 

@@ -282,7 +282,7 @@ fn claim(context: &Context<'_>, view: &SqlView<'_>, conf: &Conf<'_>, case: &Case
             format!("broadcast {small} in the join on {}", case.join.keys_label()),
         ))
         .changes(setting(view, conf, case));
-    if let Some(broadcast) = broadcast {
+    if let Some(broadcast) = broadcast.filter(|bytes| *bytes >= 0) {
         claim = claim.evidence("broadcast_threshold_bytes", broadcast);
     }
     claim.nature = Nature::Code;
