@@ -10,6 +10,8 @@ use emberscope_model::trust::StageCoverage;
 
 /// Share of the wall time from which a part of it is named where nothing was found.
 const LARGEST: f64 = 0.4;
+/// The same for the session's start, which every run has.
+const STARTUP: f64 = 0.6;
 /// Share of the wall time from which waiting without data is told.
 const NO_DATA: f64 = 0.2;
 /// Share of the core-time from which waiting that nothing explains is told, and of it, in one stage, from which the
@@ -19,8 +21,11 @@ const MOSTLY: f64 = 0.5;
 
 /// The largest part of the wall time in a sentence, where it is much of it.
 pub(crate) fn largest(attribution: &Attribution) -> Option<String> {
-    let (part, ms) = *attribution.wall.parts().first()?;
-    let of_all = ms as f64 / attribution.wall.total_ms().max(1) as f64;
+    let parts = attribution.wall.parts();
+    let total = attribution.wall.total_ms().max(1) as f64;
+    let is_start = |(part, ms): &&(Part, i64)| *part == Part::DriverStartup && (*ms as f64) < STARTUP * total;
+    let (part, ms) = *parts.iter().find(|part| !is_start(part))?;
+    let of_all = ms as f64 / total;
     (of_all >= LARGEST).then(|| format!("{} of its time {}", share(of_all), clause(part)))
 }
 

@@ -224,7 +224,7 @@ fn headline(
         }
         _ => {
             let nothing = if start.is_empty() { "Nothing" } else { "nothing" };
-            let instead = notes::largest(attribution).map_or_else(String::new, |what| format!(": {what}"));
+            let instead = notes::largest(attribution).map_or_else(String::new, |what| format!("; {what}"));
             format!("{start}{nothing} found that would make this run clearly faster{instead}")
         }
     }

@@ -78,9 +78,17 @@ pub fn rounded(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }
 
-/// `1 task`, `12 tasks`.
+/// `1 task`, `12 tasks`, `2 batches`, `3 queries`.
 pub fn count(number: usize, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{} {noun}s", grouped(number as i64)) }
+    if number == 1 {
+        return format!("1 {noun}");
+    }
+    let number = grouped(number as i64);
+    match noun.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u'])) {
+        Some(stem) => format!("{number} {stem}ies"),
+        None if noun.ends_with("ch") => format!("{number} {noun}es"),
+        None => format!("{number} {noun}s"),
+    }
 }
 
 /// The present of a regular verb for so many of something: `1 task spills`, `2 tasks spill`.

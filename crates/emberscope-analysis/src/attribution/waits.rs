@@ -21,12 +21,12 @@ pub const SLOWEST_BYTES: Threshold = Threshold {
           what takes longer was no reading or writing that Spark counts.",
 };
 
-/// What opening files and connections may take a task.
+/// What opening and closing may take a task, and each file of it.
 pub const OPENING_MS: Threshold = Threshold {
     tag: "SLOW",
     name: "opening_ms",
     default: 100.0,
-    doc: "Milliseconds that a task may wait for opening files and connections beside moving bytes, when the time that it \
+    doc: "Milliseconds that a task, and every file that it reads or writes, may wait for opening and closing beside moving bytes, when the time that it \
           waited is attributed.",
 };
 
@@ -133,6 +133,19 @@ fn moves_no_data(
         + 2 * sums.disk_spilled_bytes
         + sums.result_bytes;
     let moving = bytes as f64 * 1000.0 / context.get(&SLOWEST_BYTES).max(1.0);
-    let opening = context.get(&OPENING_MS) * digest.useful as f64;
+    let opened = digest.useful as i64 + view.map_or(0, |view| files(view, digest));
+    let opening = context.get(&OPENING_MS) * opened as f64;
     other_ms as f64 - moving - opening
+}
+
+/// Files that the scans of a stage read, and those that its query writes if it is the stage that writes.
+fn files(view: &SqlView<'_>, digest: &StageDigest) -> i64 {
+    let total = |node: u32, name: &str| view.total(node, name).unwrap_or(0).max(0);
+    let scans = view.nodes_of_stage(place(digest)).filter(|(_, node)| node.class == OperatorClass::Scan);
+    let read: i64 = scans.map(|(node, _)| total(node, "number of files read")).sum();
+    if digest.counted.output_bytes == 0 {
+        return read;
+    }
+    let all = 0..u32::try_from(view.nodes.len()).unwrap_or(u32::MAX);
+    read + all.map(|node| total(node, "number of written files")).sum::<i64>()
 }

@@ -54,7 +54,7 @@ work into built-in functions, or add executors: the finding tells how many waves
 ```sql\nSELECT a, b FROM t WHERE day = DATE'2026-11-30'\n```\n\n```python\ndf.where(\"day = '2026-11-30'\").select(\"a\", \"b\")\n```",
     limits: "It cannot be said what the work is for. CPU time does not count Python workers. What tasks waited for is told under the \
 attribution, as far as the log tells it: Python and commits by their own timers, input by what scans took beyond all computing, and \
-`waiting, no data moved` where the bytes that Spark counts, at `slowest_bytes_per_second` and `opening_ms` for each task, explain no more. \
+`waiting, no data moved` where the bytes that Spark counts, at `slowest_bytes_per_second` and `opening_ms` for each task and each file, explain no more. \
 That is a host without a free CPU, or a program that waits; which of both, a stack sample tells and the log does not. The rest \
 is `waiting or outside the JVM`.",
 };

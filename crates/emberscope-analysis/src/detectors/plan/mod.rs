@@ -11,6 +11,7 @@ pub mod nested_loop_join;
 pub mod over_broadcast;
 pub mod python_udf;
 pub mod single_partition;
+mod small_batches;
 pub mod small_files;
 pub mod under_broadcast;
 pub mod unsplittable_input;

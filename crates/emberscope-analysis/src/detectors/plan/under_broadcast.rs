@@ -50,7 +50,7 @@ const EXPANSION: Threshold = threshold(
 
 const UNEVEN_RATIO: Threshold = threshold(
     "under_broadcast_uneven_ratio",
-    2.0,
+    1.5,
     "How many times the median the longest task of the join must take for levelling to be counted.",
 );
 const UNTIMED_SHARE: Threshold = threshold(
