@@ -18,6 +18,8 @@ const NAMED: usize = 5;
 /// worth what all are.
 pub(crate) fn fold(context: &Context<'_>, claims: Vec<Claim>) -> Vec<Claim> {
     let mut kept: Vec<(Claim, Vec<Where>)> = Vec::new();
+    // Claims of one cause that are not word by word the same are told as alike.
+    let mut titles: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for claim in claims {
         let Some((place, key)) = folded_by(context, &claim) else {
@@ -27,7 +29,10 @@ pub(crate) fn fold(context: &Context<'_>, claims: Vec<Claim>) -> Vec<Claim> {
         match seen.get(&key) {
             // Twice in one query is two places of it, each with a fix of its own, unless they share a cause.
             Some(at) if claim.cause.is_some() || !kept[*at].1.contains(&place) => {
+                let alike = titles.entry(*at).or_default();
+                alike.insert(subject_of(&claim));
                 let (first, places) = &mut kept[*at];
+                alike.insert(subject_of(first));
                 join(first, claim);
                 places.push(place);
             }
@@ -38,7 +43,15 @@ pub(crate) fn fold(context: &Context<'_>, claims: Vec<Claim>) -> Vec<Claim> {
             }
         }
     }
-    kept.into_iter().map(|(claim, places)| with_places(claim, places)).collect()
+    let is_alike = |at: usize| titles.get(&at).is_some_and(|titles| titles.len() > 1);
+    let told = kept.into_iter().enumerate();
+    told.map(|(at, (claim, places))| with_places(claim, places, is_alike(at))).collect()
+}
+
+/// What a claim is about, beside its numbers.
+fn subject_of(claim: &Claim) -> String {
+    let stage = claim.scope.stage_id.map_or_else(String::new, |id| id.to_string());
+    format!("{stage} {}", claim.subject)
 }
 
 /// One of the places of a folded claim.
@@ -108,7 +121,14 @@ fn join(first: &mut Claim, more: Claim) {
     first.stages.dedup();
     if serves_both(&first.recommendation.changes, &more.recommendation.changes) {
         first.recommendation = more.recommendation;
+        return;
     }
+    // What is to be changed in the program is another thing in each place.
+    let own =
+        |change: &Change| change.kind == ChangeKind::Code && !first.recommendation.changes.contains(change);
+    let more: Vec<Change> = more.recommendation.changes.into_iter().filter(own).collect();
+    let after_first = first.recommendation.changes.len().min(1);
+    first.recommendation.changes.splice(after_first..after_first, more).for_each(drop);
 }
 
 /// Whether the value that serves two claims is the second's.
@@ -128,7 +148,7 @@ fn serves_both(first: &[Change], more: &[Change]) -> bool {
     })
 }
 
-fn with_places(mut claim: Claim, mut places: Vec<Where>) -> Claim {
+fn with_places(mut claim: Claim, mut places: Vec<Where>, is_alike: bool) -> Claim {
     if places.len() < 2 {
         return claim;
     }
@@ -138,7 +158,8 @@ fn with_places(mut claim: Claim, mut places: Vec<Where>) -> Claim {
     let in_all = claim.cost_ms.map_or_else(String::new, |ms| format!("; {} in all", words::duration(ms)));
     let is_stage = matches!(places[0], Where::Stage(_));
     claim.title = if places.len() == 1 {
-        format!("{} ({times} times in the query{in_all})", claim.title)
+        let how = if is_alike { "alike" } else { "times" };
+        format!("{} ({times} {how} in the query{in_all})", claim.title)
     } else {
         let named: Vec<String> = places.iter().take(NAMED).map(|place| place.id().to_string()).collect();
         let more = match places.len().saturating_sub(NAMED) {
@@ -147,7 +168,7 @@ fn with_places(mut claim: Claim, mut places: Vec<Where>) -> Claim {
         };
         let all = words::grouped(places.len() as i64);
         let what = if is_stage { "stages" } else { "queries" };
-        let same = if is_stage { "alike" } else { "the same" };
+        let same = if is_alike { "alike" } else { "the same" };
         format!("{} ({same} in {all} {what}: {}{more}{in_all})", claim.title, named.join(", "))
     };
     let ids: Vec<u64> = places.iter().map(|place| place.id()).collect();

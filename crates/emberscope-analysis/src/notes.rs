@@ -143,7 +143,7 @@ fn no_data(attribution: &Attribution) -> Option<String> {
     let (ms, total) = (attribution.wall.get(Part::NoData), attribution.wall.total_ms());
     (total > 0 && ms as f64 >= NO_DATA * total as f64).then(|| {
         format!(
-            "For {} tasks neither computed nor moved data that would explain it: the host had no CPU for them (more task slots than cores, other processes, a CPU limit), or the program waited (a sleep, a lock, a call to a service). Thread dumps of an executor tell which.",
+            "For {} tasks neither computed nor moved data that would explain it: their host had no free CPU (more slots than cores, other processes, a limit), or the program waited (sleep, lock, service). Thread dumps tell which.",
             duration(ms)
         )
     })

@@ -215,9 +215,20 @@ fn headline(
         _ if was_cancelled => "Its last job was cancelled; until then: ",
         _ => "So far: ",
     };
+    // What is known to be wrong, though not what it costs.
+    let unpriced = kept.iter().map(|priced| &priced.finding).find(|finding| {
+        finding.severity >= Severity::Warning
+            && finding.tag != "INCMP"
+            && finding.savings.method == SavingMethod::None
+            && finding.part_of.is_none()
+    });
     match (best, fix_all.wall_ms) {
         (Some((finding, range)), _) if range.high > 0 => {
             format!("{start}{}; fixing it saves {}", finding.title, saving(range))
+        }
+        _ if unpriced.is_some() => {
+            let title = unpriced.map_or("", |finding| finding.title.as_str());
+            format!("{start}{title}; what that costs cannot be told")
         }
         _ if context.stages.iter().all(|digest| digest.useful == 0) => {
             "No task has ended in this log, so there is nothing to judge".to_owned()

@@ -91,6 +91,15 @@ pub fn count(number: usize, noun: &str) -> String {
     }
 }
 
+/// `a`, `a and b`, `a, b and c`.
+pub fn listed(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
 /// The present of a regular verb for so many of something: `1 task spills`, `2 tasks spill`.
 pub fn verb(number: usize, stem: &str) -> String {
     if number == 1 { format!("{stem}s") } else { stem.to_owned() }
@@ -182,6 +191,14 @@ mod tests {
         assert_eq!(count(1, "task"), "1 task");
         assert_eq!(count(1234, "task"), "1,234 tasks");
         assert_eq!(grouped(-1_234_567), "-1,234,567");
+        assert_eq!(
+            [count(1, "task"), count(2, "batch"), count(3, "query")],
+            ["1 task", "2 batches", "3 queries"]
+        );
+        assert_eq!([verb(1, "spill"), verb(2, "spill")], ["spills", "spill"]);
+        assert_eq!([listed(&["a"]), listed(&["a", "b", "c"])], ["a", "a, b and c"]);
+        assert_eq!(core_time_of(110_000, 126_000), "1.8 of 2.1 core-minutes");
+        assert_eq!(core_time_of(37_000, 83_000), "37 of 83 core-seconds");
         assert_eq!(setting_size(5 << 20), "5m");
         assert_eq!(setting_size(300), "300b");
     }
