@@ -196,7 +196,9 @@ impl<'r> Context<'r> {
     /// Whether a task was launched before any task had ended on its executor: class loading, code
     /// generation and JIT compilation then count as its time.
     pub fn is_first_wave(&self, executor: u32, launch_ms: i64) -> bool {
-        self.warm_from.get(&executor).is_none_or(|warm| launch_ms < *warm)
+        /// A slot is filled again before the driver has noted the end of the task that held it.
+        const AT_ONCE_MS: i64 = 20;
+        self.warm_from.get(&executor).is_none_or(|warm| launch_ms < *warm - AT_ONCE_MS)
     }
 
     /// Tasks that could run at one time while a stage ran, from the executors that were there; at least

@@ -102,6 +102,7 @@ pub fn diagnose_in(context: &Context<'_>, options: &Options) -> Diagnosis {
     let model_error = pricer.as_ref().map_or_else(ModelError::default, Pricer::model_error);
     let mut priced = price(context, pricer.as_ref(), claims);
     merge::failure_first(context, &mut priced);
+    merge::one_headline(context, &mut priced);
     merge::settle_values(&mut priced);
     let attribution = attribute(context, model_error);
     let mut verdict = verdict(context, pricer.as_ref(), &priced, &attribution);

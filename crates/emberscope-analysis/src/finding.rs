@@ -189,6 +189,10 @@ pub struct Finding {
     pub validate: String,
     /// The page of the reference that explains it.
     pub doc: String,
+    /// What it saves of the run's wall time where nothing else is changed; only where `savings` is what other
+    /// findings of its place leave of that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alone_ms: Option<RangeMs>,
     /// The finding whose time this one shares, where it is not the headline of its place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part_of: Option<String>,
@@ -225,11 +229,13 @@ pub struct Claim {
     /// What tells this claim from others of its type at the same stage, node and so on, the same in
     /// every run of the job: a setting's name, a relation. Never a measured value.
     pub subject: String,
-    /// What it comes from, where other queries may have the same: claims of one type with one cause are told
-    /// as one. Holds no measured value.
+    /// What it comes from, where other queries or stages may have the same: claims of one type with one cause
+    /// are told as one. Holds no measured value.
     pub cause: Option<String>,
     /// One line.
     pub title: String,
+    /// Run time of tasks that it is about, milliseconds, where claims of one cause are added up.
+    pub cost_ms: Option<i64>,
     /// The numbers.
     pub evidence: Map<String, Value>,
     /// What to do.
@@ -264,6 +270,7 @@ impl Claim {
             subject: String::new(),
             cause: None,
             title: title.into(),
+            cost_ms: None,
             evidence: Map::new(),
             recommendation: Recommendation::default(),
             nature: Nature::Code,

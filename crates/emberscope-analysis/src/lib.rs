@@ -20,6 +20,7 @@ pub mod locating;
 pub mod losses;
 pub mod materiality;
 mod merge;
+mod notes;
 mod parallel;
 pub mod partitions;
 pub mod phrases;

@@ -8,50 +8,84 @@ use crate::identity::finding_id;
 use crate::pricing::Priced;
 use crate::words;
 use emberscope_model::run::{ApplicationStatus, JobStatus};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Queries that a folded claim names in its title.
 const NAMED: usize = 5;
 
-/// Folds claims about queries that have one cause: the same type with the same [`Claim::cause`], or the same
-/// place of the same plan, run again. The first query stands for all; its claim is worth what all are.
+/// Folds claims that have one cause: of the same type with the same [`Claim::cause`], about several queries or
+/// several stages; or about the same place of the same plan, run again. The first stands for all; its claim is
+/// worth what all are.
 pub(crate) fn fold(context: &Context<'_>, claims: Vec<Claim>) -> Vec<Claim> {
-    let mut kept: Vec<(Claim, Vec<u64>)> = Vec::new();
+    let mut kept: Vec<(Claim, Vec<Where>)> = Vec::new();
+    // Claims of one cause that are not word by word the same are told as alike.
+    let mut titles: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for claim in claims {
-        let Some((query, key)) = claim.scope.sql_id.and_then(|id| Some((id, key(context, &claim)?))) else {
+        let Some((place, key)) = folded_by(context, &claim) else {
             kept.push((claim, Vec::new()));
             continue;
         };
         match seen.get(&key) {
             // Twice in one query is two places of it, each with a fix of its own, unless they share a cause.
-            Some(at) if claim.cause.is_some() || !kept[*at].1.contains(&query) => {
-                let (first, queries) = &mut kept[*at];
+            Some(at) if claim.cause.is_some() || !kept[*at].1.contains(&place) => {
+                let alike = titles.entry(*at).or_default();
+                alike.insert(subject_of(&claim));
+                let (first, places) = &mut kept[*at];
+                alike.insert(subject_of(first));
                 join(first, claim);
-                queries.push(query);
+                places.push(place);
             }
-            Some(_) => kept.push((claim, vec![query])),
+            Some(_) => kept.push((claim, vec![place])),
             None => {
                 seen.insert(key, kept.len());
-                kept.push((claim, vec![query]));
+                kept.push((claim, vec![place]));
             }
         }
     }
-    kept.into_iter().map(|(claim, queries)| with_queries(claim, queries)).collect()
+    let is_alike = |at: usize| titles.get(&at).is_some_and(|titles| titles.len() > 1);
+    let told = kept.into_iter().enumerate();
+    told.map(|(at, (claim, places))| with_places(claim, places, is_alike(at))).collect()
 }
 
-fn key(context: &Context<'_>, claim: &Claim) -> Option<String> {
-    // What has a stage of its own is told where it is.
-    if claim.scope.stage_id.is_some() || claim.scope.node_id.is_none() {
-        return None;
+/// What a claim is about, beside its numbers.
+fn subject_of(claim: &Claim) -> String {
+    let stage = claim.scope.stage_id.map_or_else(String::new, |id| id.to_string());
+    format!("{stage} {}", claim.subject)
+}
+
+/// One of the places of a folded claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Where {
+    Query(u64),
+    Stage(u32),
+}
+
+impl Where {
+    fn id(self) -> u64 {
+        match self {
+            Where::Query(id) => id,
+            Where::Stage(id) => u64::from(id),
+        }
     }
+}
+
+/// Where a claim is and what it is folded by; `None` for one that is told by itself.
+fn folded_by(context: &Context<'_>, claim: &Claim) -> Option<(Where, String)> {
     let variant = claim.variant.unwrap_or("");
+    let by_cause = |cause: &str| format!("{}\n{variant}\n{cause}", claim.kind);
+    if let Some(stage) = claim.scope.stage_id {
+        // What has a stage of its own is told where it is, unless one setting makes it in all of them.
+        return Some((Where::Stage(stage), by_cause(claim.cause.as_ref()?)));
+    }
+    claim.scope.node_id?;
+    let query = Where::Query(claim.scope.sql_id?);
     Some(match &claim.cause {
-        Some(cause) => format!("{}\n{variant}\n{cause}", claim.kind),
+        Some(cause) => (query, by_cause(cause)),
         None => {
             let detector =
                 DETECTORS.iter().find(|one| one.types.iter().any(|kind| kind.name == claim.kind))?;
-            finding_id(context, detector.tag, claim)
+            (query, finding_id(context, detector.tag, claim))
         }
     })
 }
@@ -71,33 +105,109 @@ fn join(first: &mut Claim, more: Claim) {
         }
         (Worth::None, worth) | (worth, _) => worth,
     };
-    first.core_ms = match (first.core_ms, more.core_ms) {
+    let sum = |one: Option<i64>, other: Option<i64>| match (one, other) {
         (Some(one), Some(other)) => Some(one + other),
         (one, other) => one.or(other),
     };
+    first.core_ms = sum(first.core_ms, more.core_ms);
+    first.cost_ms = sum(first.cost_ms, more.cost_ms);
     first.confidence = first.confidence.max(more.confidence);
     first.severity = first.severity.max(more.severity);
     first.stages.extend(more.stages);
+    if let Some(stage) = more.scope.stage_id {
+        first.stages.push((stage, more.scope.stage_attempt.unwrap_or(0)));
+    }
     first.stages.sort_unstable();
     first.stages.dedup();
+    if serves_both(&first.recommendation.changes, &more.recommendation.changes) {
+        first.recommendation = more.recommendation;
+        return;
+    }
+    // What is to be changed in the program is another thing in each place.
+    let own =
+        |change: &Change| change.kind == ChangeKind::Code && !first.recommendation.changes.contains(change);
+    let more: Vec<Change> = more.recommendation.changes.into_iter().filter(own).collect();
+    let after_first = first.recommendation.changes.len().min(1);
+    first.recommendation.changes.splice(after_first..after_first, more).for_each(drop);
 }
 
-fn with_queries(mut claim: Claim, mut queries: Vec<u64>) -> Claim {
-    if queries.len() < 2 {
+/// Whether the value that serves two claims is the second's.
+fn serves_both(first: &[Change], more: &[Change]) -> bool {
+    first.iter().filter(|change| change.kind == ChangeKind::Conf).any(|change| {
+        let other = more.iter().find(|other| other.kind == change.kind && other.key == change.key);
+        let (Some(own), Some(other)) = (change.proposed.as_ref(), other.and_then(|it| it.proposed.as_ref()))
+        else {
+            return false;
+        };
+        let is_up = direction(change);
+        own != other
+            && is_up.is_some_and(|is_up| {
+                serving_all(&change.key, is_up, [own.clone(), other.clone()].into_iter()).as_ref()
+                    == Some(other)
+            })
+    })
+}
+
+fn with_places(mut claim: Claim, mut places: Vec<Where>, is_alike: bool) -> Claim {
+    if places.len() < 2 {
         return claim;
     }
-    let times = queries.len();
-    queries.sort_unstable();
-    queries.dedup();
-    claim.title = if queries.len() == 1 {
-        format!("{} ({times} times in the query)", claim.title)
+    let times = places.len();
+    places.sort_unstable();
+    places.dedup();
+    let in_all = claim.cost_ms.map_or_else(String::new, |ms| format!("; {} in all", words::duration(ms)));
+    let is_stage = matches!(places[0], Where::Stage(_));
+    claim.title = if places.len() == 1 {
+        let how = if is_alike { "alike" } else { "times" };
+        format!("{} ({times} {how} in the query{in_all})", claim.title)
     } else {
-        let named: Vec<String> = queries.iter().take(NAMED).map(u64::to_string).collect();
-        let more = if queries.len() > NAMED { ", ..." } else { "" };
-        let all = words::grouped(queries.len() as i64);
-        format!("{} (the same in {all} queries: {}{more})", claim.title, named.join(", "))
+        let named: Vec<String> = places.iter().take(NAMED).map(|place| place.id().to_string()).collect();
+        let more = match places.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let all = words::grouped(places.len() as i64);
+        let what = if is_stage { "stages" } else { "queries" };
+        let same = if is_alike { "alike" } else { "the same" };
+        format!("{} ({same} in {all} {what}: {}{more}{in_all})", claim.title, named.join(", "))
     };
-    claim.evidence("times", times).evidence("queries", queries)
+    let ids: Vec<u64> = places.iter().map(|place| place.id()).collect();
+    claim.evidence("times", times).evidence(if is_stage { "stages" } else { "queries" }, ids)
+}
+
+/// What tells one thing from two sides is one finding: a job that failed and what failed in it; idle cores and
+/// the memory that idled with them.
+pub(crate) fn one_headline(context: &Context<'_>, kept: &mut [Priced]) {
+    let failed: BTreeSet<u32> = context
+        .run
+        .jobs
+        .iter()
+        .filter(|job| job.status == JobStatus::Failed && !job.was_cancelled())
+        .map(|job| job.id)
+        .collect();
+    let faults: Vec<(String, BTreeSet<u32>)> = kept
+        .iter()
+        .map(|priced| &priced.finding)
+        .filter(|finding| matches!(finding.tag, "FAIL" | "SFAIL"))
+        .filter_map(|finding| {
+            let (id, attempt) = finding.scope.stage_id.zip(finding.scope.stage_attempt)?;
+            let jobs = &context.run.stage(id, attempt)?.job_ids;
+            Some((finding.id.clone(), jobs.iter().copied().filter(|job| failed.contains(job)).collect()))
+        })
+        .filter(|(_, jobs): &(String, BTreeSet<u32>)| !jobs.is_empty())
+        .collect();
+    let told: BTreeSet<u32> = faults.iter().flat_map(|(_, jobs)| jobs.iter().copied()).collect();
+    let idle =
+        kept.iter().find(|priced| priced.finding.tag == "UTIL").map(|priced| priced.finding.id.clone());
+    for priced in kept.iter_mut().filter(|priced| priced.finding.part_of.is_none()) {
+        let headline = match (priced.finding.tag, priced.finding.variant) {
+            ("JOBS", _) if told.is_superset(&failed) => faults.first().map(|(id, _)| id.clone()),
+            ("MEM", Some("idleCores" | "wasteModel")) => idle.clone(),
+            _ => None,
+        };
+        priced.finding.related.extend(headline.clone());
+        priced.finding.part_of = headline;
+    }
 }
 
 /// Of a failed run the failure comes first, and of failures the one that ended it; what would make it faster

@@ -95,6 +95,8 @@ pub fn to_have(
 ) -> (String, Vec<Change>) {
     const MIN_SIZE: &str = "spark.sql.adaptive.coalescePartitions.minPartitionSize";
     const ADVISORY: &str = "spark.sql.adaptive.advisoryPartitionSizeInBytes";
+    const COALESCE: &str = "spark.sql.adaptive.coalescePartitions.enabled";
+    const ADAPTIVE: &str = "spark.sql.adaptive.enabled";
     const PARALLELISM_FIRST: &str = "spark.sql.adaptive.coalescePartitions.parallelismFirst";
     let conf = context.conf_of_stage(view.digest);
     let sums = &view.digest.counted;
@@ -115,7 +117,7 @@ pub fn to_have(
                 changes.extend(conf.propose(ADVISORY, size));
             }
             if changes.is_empty() {
-                changes.extend(conf.propose("spark.sql.adaptive.coalescePartitions.enabled", "false"));
+                changes.extend(conf.propose(COALESCE, "false"));
             }
             let text = format!(
                 "AQE merged the partitions because they are small in bytes ({} in all), although their rows are costly: \
@@ -128,7 +130,7 @@ let it merge less for this query, or repartition({tasks}) before the costly step
             if !is_more && plan.is_some_and(|plan| plan.is_adaptive) =>
         {
             let mut changes: Vec<Change> = Vec::new();
-            changes.extend(conf.propose("spark.sql.adaptive.coalescePartitions.enabled", "true"));
+            changes.extend(conf.propose(COALESCE, "true"));
             if changes.is_empty() {
                 changes.extend(conf.propose(PARALLELISM_FIRST, "false"));
             }
@@ -138,9 +140,19 @@ let it merge less for this query, or repartition({tasks}) before the costly step
             ("let AQE merge the small partitions".to_owned(), changes)
         }
         Lever::AqeCoalesced | Lever::ShufflePartitions => {
-            let changes =
+            let mut changes: Vec<Change> =
                 conf.propose("spark.sql.shuffle.partitions", tasks.to_string()).into_iter().collect();
-            (format!("shuffle into {tasks} partitions"), changes)
+            let mut text = format!("shuffle into {tasks} partitions");
+            // What merges small partitions by itself is switched off, or not yet on by default.
+            let is_off = conf.exists(COALESCE) && conf.bool(ADAPTIVE) == Some(false);
+            if !is_more && is_off {
+                changes.splice(0..0, conf.propose(ADAPTIVE, "true"));
+                text = format!(
+                    "adaptive execution, which merges small partitions by itself, is off (`{ADAPTIVE}`): switch it \
+on, or {text}"
+                );
+            }
+            (text, changes)
         }
         Lever::FileSplits => {
             let size = words::setting_size(per_task(sums.input_bytes));

@@ -255,6 +255,7 @@ fn finding(context: &Context<'_>, claim: &Claim, savings: Savings) -> Option<Pri
         confidence,
         validate: claim.validate.clone(),
         doc: format!("{}#{}", detector.tag, claim.kind),
+        alone_ms: None,
         part_of: None,
         related: Vec::new(),
     };
@@ -366,7 +367,9 @@ fn share_places(context: &Context<'_>, kept: &mut [Priced]) {
         let Some(headline) = headline else { continue };
         kept[n].finding.part_of = Some(kept[headline].finding.id.clone());
         let room = room(context, &kept[n].places) - high_of(&kept[headline].finding).max(0);
+        let alone = kept[n].finding.savings.wall_ms;
         limit(&mut kept[n].finding, room.max(0));
+        kept[n].finding.alone_ms = alone.filter(|_| kept[n].finding.savings.wall_ms != alone);
     }
 }
 

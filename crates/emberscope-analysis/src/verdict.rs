@@ -1,14 +1,14 @@
 //! What to do first: the few fixes that together save most, by joint replays.
 
-use crate::attribution::{Attribution, Part};
+use crate::attribution::Attribution;
 use crate::context::Context;
 use crate::finding::{RangeMs, SavingMethod, Savings, Severity};
 use crate::materiality::FLOOR_SHARE;
+use crate::notes;
 use crate::pricing::{Priced, Pricer};
 use crate::replay::Edit;
-use crate::words::{duration, grouped, share};
-use emberscope_model::run::{ApplicationStatus, Job, JobStatus, StageStatus};
-use emberscope_model::trust::StageCoverage;
+use crate::words::duration;
+use emberscope_model::run::{ApplicationStatus, Job, JobStatus};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -76,10 +76,10 @@ pub(crate) fn verdict(
     }
     let fix_all = FixAll { wall_ms: pricer.map(|pricer| fix_all(pricer, kept, &chosen)) };
     Verdict {
-        headline: headline(context, kept, &chosen, fix_all),
+        headline: headline(context, kept, &chosen, fix_all, attribution),
         actions,
         fix_all,
-        notes: notes(context, pricer, attribution),
+        notes: notes::notes(context, pricer, attribution),
     }
 }
 
@@ -186,7 +186,13 @@ fn was_cancelled(context: &Context<'_>) -> bool {
     failed.peek().is_some() && failed.all(Job::was_cancelled)
 }
 
-fn headline(context: &Context<'_>, kept: &[Priced], chosen: &[(usize, RangeMs)], fix_all: FixAll) -> String {
+fn headline(
+    context: &Context<'_>,
+    kept: &[Priced],
+    chosen: &[(usize, RangeMs)],
+    fix_all: FixAll,
+    attribution: &Attribution,
+) -> String {
     let status = context.run.application.status;
     let wall = context.wall_ms;
     let best = chosen.first().map(|(n, range)| (&kept[*n].finding, *range));
@@ -209,15 +215,29 @@ fn headline(context: &Context<'_>, kept: &[Priced], chosen: &[(usize, RangeMs)],
         _ if was_cancelled => "Its last job was cancelled; until then: ",
         _ => "So far: ",
     };
+    // What is known to be wrong, though not what it costs.
+    let unpriced = kept.iter().map(|priced| &priced.finding).find(|finding| {
+        finding.severity >= Severity::Warning
+            && finding.tag != "INCMP"
+            && finding.savings.method == SavingMethod::None
+            && finding.part_of.is_none()
+    });
     match (best, fix_all.wall_ms) {
         (Some((finding, range)), _) if range.high > 0 => {
             format!("{start}{}; fixing it saves {}", finding.title, saving(range))
         }
+        _ if unpriced.is_some() => {
+            let title = unpriced.map_or("", |finding| finding.title.as_str());
+            format!("{start}{title}; what that costs cannot be told")
+        }
         _ if context.stages.iter().all(|digest| digest.useful == 0) => {
             "No task has ended in this log, so there is nothing to judge".to_owned()
         }
-        _ if start.is_empty() => "Nothing found that would make this run clearly faster".to_owned(),
-        _ => format!("{start}nothing found that would make this run clearly faster"),
+        _ => {
+            let nothing = if start.is_empty() { "Nothing" } else { "nothing" };
+            let instead = notes::largest(attribution).map_or_else(String::new, |what| format!("; {what}"));
+            format!("{start}{nothing} found that would make this run clearly faster{instead}")
+        }
     }
 }
 
@@ -231,76 +251,4 @@ pub(crate) fn between(range: RangeMs) -> String {
     } else {
         format!("{low} to {high}")
     }
-}
-
-fn notes(context: &Context<'_>, pricer: Option<&Pricer>, attribution: &Attribution) -> Vec<String> {
-    let mut notes = Vec::new();
-    let run = context.run;
-    let is_running = run.trust.is_running;
-    if is_running {
-        notes
-            .push("The application is still running: all numbers are of the moment it was asked.".to_owned());
-    } else if !run.application.has_end {
-        notes.push(
-            "The log has no end of the application: all numbers hold for the part that is there.".to_owned(),
-        );
-    }
-    // What is at work is not missing.
-    let is_at_work = |stage: &StageCoverage| {
-        let attempt = run.attempts(stage.stage_id).iter().find(|one| one.attempt == stage.stage_attempt);
-        attempt.is_some_and(|attempt| attempt.status == StageStatus::Active)
-    };
-    let is_covered = is_running && run.trust.coverage.stages.iter().all(is_at_work);
-    if let Some(ratio) = run.trust.coverage.ratio.filter(|ratio| *ratio < 0.999 && !is_covered) {
-        notes.push(format!(
-            "{} of the expected task ends are in the log: what tasks cost is a lower bound.",
-            share(ratio)
-        ));
-    }
-    if run.trust.compacted {
-        notes.push("Spark compacted this log: finished work was removed from it.".to_owned());
-    }
-    if context.is_native {
-        notes.push(format!("{} ran the tasks: what it does not measure is not judged.", run.trust.engine));
-    }
-    match pricer {
-        None => notes.push("The run cannot be replayed, since its length or its tasks are unknown: no savings are given.".to_owned()),
-        Some(pricer) if !pricer.is_faithful() => {
-            let off = attribution.model_error.free_ratio.unwrap_or(0.0).abs();
-            notes.push(format!("Replayed without a change the run comes out {} off: savings are estimates, and may be nothing.", share(off)));
-        }
-        Some(pricer) if pricer.has_concurrent_units() => notes.push(
-            "Queries or jobs ran side by side: savings assume that each driver thread would go on as soon as its own work is done.".to_owned(),
-        ),
-        Some(_) => {}
-    }
-    let queries = run.sql_executions.len();
-    if context.queries().len() < queries {
-        notes.push(format!(
-            "Of {} queries the plans of the {} longest were searched.",
-            grouped(queries as i64),
-            grouped(context.queries().len() as i64)
-        ));
-    }
-    let operators = &attribution.operators;
-    let python_ms = operators.parts.iter().find(|part| part.key == "python").map_or(0, |part| part.ms);
-    if operators.total_ms > 0 && python_ms * 2 >= operators.total_ms {
-        notes.push(format!(
-            "{} of the time that tasks of queries ran went into Python: what its functions do decides the run.",
-            share(python_ms as f64 / operators.total_ms as f64)
-        ));
-    }
-    let idle: i64 =
-        [Part::IdleStarting, Part::IdleNoStage, Part::IdleTooFewTasks, Part::IdleTail, Part::IdlePending]
-            .into_iter()
-            .map(|part| attribution.core.get(part))
-            .sum();
-    let total = attribution.core.total_ms();
-    if total > 0 && idle * 10 >= total * 4 && context.allocated_core_ms.is_some() {
-        notes.push(format!(
-            "{} of the core-time was idle: see where under core-time.",
-            share(idle as f64 / total as f64)
-        ));
-    }
-    notes
 }

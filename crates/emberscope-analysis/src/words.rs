@@ -78,9 +78,45 @@ pub fn rounded(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }
 
-/// `1 task`, `12 tasks`.
+/// `1 task`, `12 tasks`, `2 batches`, `3 queries`.
 pub fn count(number: usize, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{} {noun}s", grouped(number as i64)) }
+    if number == 1 {
+        return format!("1 {noun}");
+    }
+    let number = grouped(number as i64);
+    match noun.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u'])) {
+        Some(stem) => format!("{number} {stem}ies"),
+        None if noun.ends_with("ch") => format!("{number} {noun}es"),
+        None => format!("{number} {noun}s"),
+    }
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub fn listed(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// The present of a regular verb for so many of something: `1 task spills`, `2 tasks spill`.
+pub fn verb(number: usize, stem: &str) -> String {
+    if number == 1 { format!("{stem}s") } else { stem.to_owned() }
+}
+
+/// A core-time and the larger one that it is a part of, in one unit: `1.8 of 2.1 core-minutes`.
+pub fn core_time_of(part_ms: i64, whole_ms: i64) -> String {
+    let whole = core_time(whole_ms);
+    let Some((_, unit)) = whole.split_once(' ') else { return whole };
+    let ms = match unit {
+        "core-seconds" => 1e3,
+        "core-minutes" => 60e3,
+        _ => 3600e3,
+    };
+    let value = part_ms.max(0) as f64 / ms;
+    let number = if value < 9.95 { format!("{value:.1}") } else { format!("{value:.0}") };
+    format!("{number} of {whole}")
 }
 
 /// `1,234,567`.
@@ -155,6 +191,14 @@ mod tests {
         assert_eq!(count(1, "task"), "1 task");
         assert_eq!(count(1234, "task"), "1,234 tasks");
         assert_eq!(grouped(-1_234_567), "-1,234,567");
+        assert_eq!(
+            [count(1, "task"), count(2, "batch"), count(3, "query")],
+            ["1 task", "2 batches", "3 queries"]
+        );
+        assert_eq!([verb(1, "spill"), verb(2, "spill")], ["spills", "spill"]);
+        assert_eq!([listed(&["a"]), listed(&["a", "b", "c"])], ["a", "a, b and c"]);
+        assert_eq!(core_time_of(110_000, 126_000), "1.8 of 2.1 core-minutes");
+        assert_eq!(core_time_of(37_000, 83_000), "37 of 83 core-seconds");
         assert_eq!(setting_size(5 << 20), "5m");
         assert_eq!(setting_size(300), "300b");
     }

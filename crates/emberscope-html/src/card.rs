@@ -171,6 +171,9 @@ impl Card<'_> {
         {
             let _ = write!(out, "<small>frees {core}</small>");
         }
+        if let Some(alone) = phrases::alone(self.finding) {
+            let _ = write!(out, "<small>{}</small>", minus(&alone));
+        }
         if self.action.is_some_and(|n| n > 0) && savings.wall_ms.is_some() {
             out.push_str("<small>after the fixes above</small>");
         }

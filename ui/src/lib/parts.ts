@@ -10,6 +10,10 @@ export interface PartLook {
 export const PARTS: PartLook[] = [
   { key: "cpu", label: "computing", colour: "--c-cpu" },
   { key: "other", label: "waiting or outside the JVM", colour: "--c-other" },
+  { key: "python", label: "waiting for Python", colour: "--c-python" },
+  { key: "input_wait", label: "waiting for input", colour: "--c-input" },
+  { key: "commit", label: "committing files and state", colour: "--c-commit" },
+  { key: "no_data", label: "waiting, no data moved", colour: "--c-nodata" },
   { key: "fetch_wait", label: "waiting for shuffle data", colour: "--c-fetch" },
   { key: "shuffle_write", label: "writing shuffle data", colour: "--c-write" },
   { key: "gc", label: "garbage collection", colour: "--c-gc" },

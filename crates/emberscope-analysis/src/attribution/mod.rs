@@ -6,10 +6,12 @@ mod core_time;
 mod operators;
 mod parts;
 mod steps;
+mod waits;
 mod walk;
 
 pub use operators::{OperatorShare, OperatorSum};
 pub use parts::{TaskParts, task_parts};
+pub use waits::{OPENING_MS, SLOWEST_BYTES};
 
 use crate::context::Context;
 use schemars::JsonSchema;
@@ -49,7 +51,11 @@ macro_rules! parts {
 
 parts! {
     Cpu, "cpu", "computing", "Tasks used a CPU in the JVM.";
-    Other, "other", "waiting or outside the JVM", "Tasks ran without using a CPU of the JVM: reading files, Python or native code, locks, sleeping.";
+    Other, "other", "waiting or outside the JVM", "Tasks ran without using a CPU of the JVM, and no timer says what for: reading and writing files, native code, locks, or other processes that had the CPU.";
+    Python, "python", "waiting for Python", "Tasks waited for Python workers: measured from Spark 4 on, before that all that the tasks of a stage with Python waited.";
+    InputWait, "input_wait", "waiting for input", "Scans took longer than all that their tasks computed: at least that was waiting for storage.";
+    Commit, "commit", "committing files and state", "Tasks committed output files or the state of a streaming query.";
+    NoData, "no_data", "waiting, no data moved", "Tasks neither computed nor moved bytes that would explain it: the host had no CPU for them, or the program waited (sleep, lock, call to a service).";
     FetchWait, "fetch_wait", "waiting for shuffle data", "Tasks waited for shuffle blocks.";
     ShuffleWrite, "shuffle_write", "writing shuffle data", "Tasks wrote shuffle files.";
     Gc, "gc", "garbage collection", "The executor's JVM stopped for garbage collection.";

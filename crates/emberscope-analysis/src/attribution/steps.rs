@@ -1,6 +1,7 @@
 //! What the attempts of each stage attempt spent their time with: decoded once for core-time and the walk.
 
 use super::parts::{TaskParts, task_parts};
+use super::waits::Waits;
 use super::{Part, Sum};
 use crate::context::Context;
 use crate::stage_view::StageView;
@@ -53,6 +54,8 @@ pub(super) struct StageSteps {
     pub(super) held: Sum,
     /// Attempts whose parts were cut.
     pub(super) clamped: u64,
+    /// What the waiting of its attempts is known to be.
+    pub(super) waits: Waits,
     by_finish: OnceLock<Vec<u32>>,
 }
 
@@ -76,6 +79,7 @@ pub(super) fn steps(context: &Context<'_>) -> Vec<StageSteps> {
     crate::parallel::map(&run.stages, |n, stage| {
         let view = StageView::times_of(stage, &context.stages[n], context.end_ms);
         let mut of_stage = StageSteps { steps: Vec::with_capacity(view.tasks.len()), ..Default::default() };
+        let mut other_ms = 0;
         for task in &view.tasks {
             let parts = task_parts(task);
             let is_running = task.status == TaskStatus::Running;
@@ -103,11 +107,16 @@ pub(super) fn steps(context: &Context<'_>) -> Vec<StageSteps> {
             let held_ms = free_ms - task.launch_ms;
             match step.whole {
                 Some(part) => of_stage.held.add(part, held_ms),
-                None => of_stage.held.add_all(&step.first(held_ms)),
+                None => {
+                    of_stage.held.add_all(&step.first(held_ms));
+                    other_ms += parts.other_ms;
+                }
             }
             of_stage.clamped += u64::from(parts.is_clamped && !is_running);
             of_stage.steps.push(step);
         }
+        of_stage.waits = Waits::of(context, stage, &context.stages[n], other_ms);
+        of_stage.waits.split(&mut of_stage.held);
         of_stage
     })
 }

@@ -241,6 +241,7 @@ impl<'c, 'r> Walker<'c, 'r> {
             for (part, ms) in before.parts() {
                 parts.add(part, -ms);
             }
+            self.steps[stage].waits.split(&mut parts);
             sum.add_all(&parts);
         }
         *cursor = to;

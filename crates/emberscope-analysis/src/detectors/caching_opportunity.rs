@@ -1,10 +1,13 @@
 //! The same data read or computed by several queries.
 
+use super::plan::python_udf::functions;
 use super::plan::{bytes_text, is_immaterial, rounded};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Scope, Severity, Worth};
 use crate::plan::fingerprint::{aliases, fingerprints, is_transparent};
+use crate::plan::join::joins;
+use crate::plan::names::python_kind;
 use crate::plan::price::{self, Part};
 use crate::plan::rows::rows_into;
 use crate::plan::scan::{Format, scans};
@@ -375,13 +378,18 @@ fn composite(
     let names = relations.iter().take(3).cloned().collect::<Vec<String>>().join(", ");
     let of = if names.is_empty() { String::new() } else { format!(" over {names}") };
     let root = view.nodes[seen[0].node as usize].name.clone();
-    let mut claim = new_claim(seen, format!("{} queries compute the same {operators} operators{of}", seen.len()))
+    let steps = steps(&view, seen[0].node);
+    let what = match steps.is_empty() {
+        true => format!("{operators} operators"),
+        false => format!("{} ({operators} operators)", steps.join(", ")),
+    };
+    let mut claim = new_claim(seen, format!("{} queries compute the same {what}{of}", seen.len()))
         .evidence("operators", operators)
         .evidence("root", root)
         .evidence("relations", names)
         .evidence("rows", seen[0].rows.unwrap_or(0))
         .advice("Build this intermediate result once, persist it before the first of these queries and unpersist it after the last; or drop actions that only look at it.")
-        .change(Change::code("persist", format!("persist the result of the {operators} operators{of}")));
+        .change(Change::code("persist", format!("the result of {what}{of}")));
     claim.variant = Some("composite");
     claim.subject = format!("{hash:016x}");
     let is_equal = seen.iter().all(|other| other.hash == seen[0].hash);
@@ -402,6 +410,34 @@ fn composite(
     }
     sink.claim(claim);
     true
+}
+
+/// What is computed at a node and below it, as a person would call it: `score in Python`, `join on k`; the last
+/// step first, and no more than three of them.
+fn steps(view: &SqlView<'_>, node: u32) -> Vec<String> {
+    const TOLD: usize = 3;
+    let joins = joins(view);
+    let mut steps: Vec<String> = Vec::new();
+    for at in price::subtree(view, node) {
+        let it = &view.nodes[at as usize];
+        let step = match (it.class, python_kind(&it.name)) {
+            (_, Some(kind)) => match functions(kind, &it.detail).join(", ") {
+                names if names.is_empty() => "Python function".to_owned(),
+                names => format!("{names} in Python"),
+            },
+            (OperatorClass::Join, _) => match joins.iter().find(|join| join.node == at) {
+                Some(join) => format!("join on {}", join.keys_label()),
+                None => "join".to_owned(),
+            },
+            (OperatorClass::Aggregation, _) => "aggregation".to_owned(),
+            (OperatorClass::Window, _) => "window".to_owned(),
+            _ => continue,
+        };
+        if !steps.contains(&step) && steps.len() < TOLD {
+            steps.push(step);
+        }
+    }
+    steps
 }
 
 fn claim_relation(

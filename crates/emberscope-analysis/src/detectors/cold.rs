@@ -16,6 +16,20 @@ const MIN_WAIT_MS: Threshold = Threshold {
     doc: "Wait from which a ramp-up is reported: missing core-time over the cores that were there in the end.",
 };
 
+const SHORT_WAIT_MS: Threshold = Threshold {
+    tag: "COLD",
+    name: "min_short_wait_ms",
+    default: 3_000.0,
+    doc: "The same in a short run, where it is `min_wait_share` of its wall time.",
+};
+
+const WAIT_SHARE: Threshold = Threshold {
+    tag: "COLD",
+    name: "min_wait_share",
+    default: 0.1,
+    doc: "Share of the wall time from which `min_short_wait_ms` is enough.",
+};
+
 /// Work that waited for executors to come.
 pub static COLD: Detector = Detector {
     tag: "COLD",
@@ -24,7 +38,7 @@ pub static COLD: Detector = Detector {
         name: "coldStart",
         what: "Submitted stages waited for executors that had not come yet.",
     }],
-    thresholds: &[MIN_WAIT_MS],
+    thresholds: &[MIN_WAIT_MS, SHORT_WAIT_MS, WAIT_SHARE],
     checks: &[Check::App(check)],
     what: "A stage was submitted and its tasks could have run, but the executors that later ran them were still to \
            come. That happens at the start of a run, and again after every pause in which dynamic allocation gave \
@@ -34,7 +48,8 @@ pub static COLD: Detector = Detector {
     rule: "For every executor, the wait is the time from the submission of the first stage that used it to its own \
            arrival, where that is later. Waits of overlapping stages form one ramp-up, of each \
            resource profile its own. Its length is the sum of waits \
-           times cores over the cores that were there at its end; it is reported from `min_wait_ms` on. The first \
+           times cores over the cores that were there at its end; it is reported from `min_wait_ms` on, in a short run from \
+           `min_short_wait_ms` and `min_wait_share`. The first \
            ramp-up of the run and later ones make one finding each.",
     why: "Nothing runs, or runs on a few cores, while the cluster manager starts containers and JVMs. Dynamic \
           allocation asks for one executor first and doubles with every second of backlog, so that a large stage at \
@@ -78,16 +93,20 @@ fn check(ctx: &Context<'_>, sink: &mut Sink) {
         sink.not_checked("coldStart", "the log has no executor additions", None);
         return;
     }
-    let ramp_ups: Vec<RampUp<'_>> = ramp_ups(ctx)
-        .into_iter()
-        .filter(|ramp_up| ramp_up.equivalent_ms as f64 >= ctx.get(&MIN_WAIT_MS))
-        .collect();
+    let ramp_ups: Vec<RampUp<'_>> =
+        ramp_ups(ctx).into_iter().filter(|ramp_up| is_long(ctx, ramp_up.equivalent_ms)).collect();
     let (first, later): (Vec<_>, Vec<_>) = ramp_ups.into_iter().partition(|ramp_up| ramp_up.is_first);
     for (ramp_ups, subject) in [(first, "start"), (later, "later")] {
         if !ramp_ups.is_empty() {
             sink.claim(claim(ctx, &ramp_ups, subject));
         }
     }
+}
+
+/// Whether a wait is long, or long for a short run.
+fn is_long(ctx: &Context<'_>, wait_ms: i64) -> bool {
+    let is_much = || ctx.share_of_wall(wait_ms).is_some_and(|share| share >= ctx.get(&WAIT_SHARE));
+    wait_ms as f64 >= ctx.get(&MIN_WAIT_MS) || wait_ms as f64 >= ctx.get(&SHORT_WAIT_MS) && is_much()
 }
 
 fn ramp_ups<'c>(ctx: &'c Context<'_>) -> Vec<RampUp<'c>> {
@@ -202,7 +221,10 @@ fn claim(ctx: &Context<'_>, ramp_ups: &[RampUp<'_>], subject: &str) -> Claim {
 fn title(ramp_ups: &[RampUp<'_>], wait: i64, executors: usize, subject: &str) -> String {
     let Some(first) = ramp_ups.first() else { return String::new() };
     let stage = first.late.first().map_or(0, |one| one.stage.id);
-    if subject == "start" {
+    if subject == "start" && executors == 1 {
+        let wait = duration(first.first_ms - first.from_ms);
+        format!("Stage {stage} waited {wait} for an executor, which came only then")
+    } else if subject == "start" {
         format!(
             "Stage {stage} waited {} for executors: the first of {executors} came {} after it was submitted, the \
              last after {}",

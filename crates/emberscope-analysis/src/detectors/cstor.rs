@@ -255,7 +255,7 @@ fn unused(ctx: &Context<'_>, id: u32, cached: &CachedRdd) -> Option<Claim> {
         .evidence("disk_bytes", is_measured.then_some(cached.peak_disk_bytes))
         .evidence("stage", stage)
         .evidence("fill_ms", fill_ms)
-        .advice("Do not persist it: storing costs time and memory, and nothing else reads it.")
+        .advice("Take this persist or cache out of the program: storing costs time and memory, and nothing else reads the copy.")
         .change(Change::code("persist or cache", "remove it"));
     claim.nature = Nature::Code;
     claim.confidence = if is_measured { Confidence::Medium } else { Confidence::Low };
@@ -330,9 +330,13 @@ fn base(kind: &'static str, ctx: &Context<'_>, id: u32, title: String) -> Claim 
     claim
 }
 
-/// What a person would call an RDD. Names of cached plans are whole plans.
+/// What a person would call an RDD. Names of cached plans are whole plans: what they read is told.
 fn named(ctx: &Context<'_>, id: u32) -> String {
-    let name = ctx.run.rdd_name(id).unwrap_or("").lines().next().unwrap_or("").trim();
+    let whole = ctx.run.rdd_name(id).unwrap_or("");
+    if let Some(relation) = read_by(whole) {
+        return format!("RDD {id} ({relation})");
+    }
+    let name = whole.lines().next().unwrap_or("").trim();
     if name.is_empty() || name.chars().count() > 60 || name.ends_with("RDD") {
         let short: String = name.chars().take(40).collect();
         if short.is_empty() || name.ends_with("RDD") {
@@ -342,5 +346,36 @@ fn named(ctx: &Context<'_>, id: u32) -> String {
         }
     } else {
         format!("RDD {id} ({name})")
+    }
+}
+
+/// What the plan in a cached RDD's name reads, where it is one file scan: `parquet orders`.
+fn read_by(plan: &str) -> Option<String> {
+    let mut scans = plan.split("FileScan ").skip(1);
+    let (scan, None) = (scans.next()?, scans.next()) else { return None };
+    let head = scan.split('[').next()?.trim();
+    let (format, table) = head.split_once(' ').unwrap_or((head, ""));
+    let paths =
+        scan.split_once("Location: ").and_then(|(_, place)| place.split_once('[')).map(|(_, paths)| paths);
+    let path = paths.and_then(|paths| paths.split([',', ']']).next()).unwrap_or("");
+    let last = path.trim_end_matches("...").trim_end_matches('/').rsplit('/').next().unwrap_or("");
+    let name = if table.is_empty() { last } else { table.rsplit('.').next().unwrap_or(table) };
+    (!name.is_empty() && !format.is_empty()).then(|| format!("{format} {name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read_by;
+
+    #[test]
+    fn what_a_cached_plan_reads() {
+        let plan = "*(1) ColumnarToRow\n+- FileScan parquet [a#1,b#2] Batched: true, Location: InMemoryFileIndex(1 paths)[file:/data/orders], PushedFilters: []";
+        assert_eq!(read_by(plan).as_deref(), Some("parquet orders"));
+        assert_eq!(
+            read_by("FileScan orc spark_catalog.default.t[a#1] Batched: true").as_deref(),
+            Some("orc t")
+        );
+        assert_eq!(read_by("*(1) Range (0, 10, step=1, splits=2)"), None);
+        assert_eq!(read_by("Join\n:- FileScan csv [a#1]\n+- FileScan csv [b#1]"), None);
     }
 }

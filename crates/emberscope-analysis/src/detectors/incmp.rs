@@ -50,6 +50,11 @@ fn check(ctx: &Context<'_>, sink: &mut Sink) {
             count(jobs, "job"),
             count(stages, "stage")
         ),
+        Some(seen) if jobs + stages == 0 => {
+            format!(
+                "The log ends {seen} into the run{cut}, with no job running and no word of the application's end"
+            )
+        }
         Some(seen) => format!(
             "The log ends {seen} into the run{cut}, with {} and {} still running",
             count(jobs, "job"),

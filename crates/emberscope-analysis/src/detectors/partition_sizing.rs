@@ -126,12 +126,14 @@ fn claim(
     let (what, about) = match variant {
         "skewed" => (format!("the largest has {}", words::size(max as i64)), "very uneven"),
         "tooFew" => (format!("{:.0} slots were free", context.free_slots(digest)), "too few"),
-        _ => (format!("{} spill", words::count(spilling, "task")), "too large"),
+        _ if spilling == 0 => ("no task spills".to_owned(), "too large"),
+        _ => (format!("{} {}", words::count(spilling, "task"), words::verb(spilling, "spill")), "too large"),
     };
     let title = format!(
-        "The {} of stage {} are {about}: {} at the median, {what}",
+        "The {} of stage {} {} {about}: {} at the median, {what}",
         words::count(digest.useful as usize, "shuffle partition"),
         view.stage.id,
+        if digest.useful == 1 { "is" } else { "are" },
         words::size(median as i64),
     );
     let mut claim = Claim::new("partitionSizing", context.stage_scope(digest), title)

@@ -139,7 +139,11 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
         _ if is_limited => {
             let names: Vec<&str> = limits.iter().map(|change| change.key.as_str()).collect();
             claim
-                .advice(format!("Let a task ask for more at a time: {} is set below Spark's default.", names.join(" and ")))
+                .advice(format!(
+                    "Let a task ask for more at a time: {} {} set below Spark's default.",
+                    words::listed(&names),
+                    if names.len() == 1 { "is" } else { "are" }
+                ))
                 .changes(limits)
         }
         true => claim

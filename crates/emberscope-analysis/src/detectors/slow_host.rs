@@ -89,7 +89,7 @@ pub static HOST: Detector = Detector {
 data. All stages are joined into one finding about the executor, or about the host where all of its executors are slow.",
     rule: "In each stage with at least two executors, each task is compared with what it should take: the median of the stage (without \
 collections and waiting for blocks) in proportion to its records or bytes, where they are above the median. First tasks of fresh executors are compared \
-among themselves, and so are the first ones of the stage on each executor; one that takes longer than they do by more than their whole start costs is compared without the start. Tasks with more than `most_volume_ratio` times the median volume are not compared at all. An executor's figure is the median over its tasks (at least `stage_tasks`, or fewer from `clear_ratio` on), over the median of the other executors (of two, the slower one's); stages whose means differ by \
+among themselves, and so are the first ones of the stage on each executor; one that takes longer than they do by more than their whole start costs is compared without the start. Tasks with more than `most_volume_ratio` times the median volume are not compared at all. An executor's figure is the median over its tasks (those after its first ones where they are `stage_tasks`; at least `stage_tasks`, or fewer from `clear_ratio` on), over the median of the other executors (of two, the slower one's); stages whose means differ by \
 less than `glance_ratio` are not looked at. It is slow from `ratio` on, by that median and by the sum of its time, with at least \
 `least_tasks` tasks (from `clear_ratio` on `stage_tasks` in one stage are enough) and `least_excess_ms`, in `stages_share` of its time in stages that say something about it; and at most `slower_share` of the executors of a stage may be slow.",
     why: "Every stage waits for its last task, and those are the ones on the slow machine: failing disks, throttled CPUs, noisy neighbours, \
@@ -200,6 +200,8 @@ struct Compared {
     at: usize,
     ms: f64,
     usual_ms: f64,
+    /// Whether it began when its executor, or the stage on it, did.
+    is_first: bool,
 }
 
 impl Compared {
@@ -228,7 +230,7 @@ fn compared(context: &Context<'_>, view: &StageView<'_>) -> BTreeMap<u32, Vec<Co
     let start = |tasks: &[usize]| (typical(tasks) - typical(&warm)).max(0.0);
     let (cold_ms, first_ms) = if warm.is_empty() { (0.0, 0.0) } else { (start(&cold), start(&first)) };
     let mut compared: BTreeMap<u32, Vec<Compared>> = BTreeMap::new();
-    for (tasks, start_ms) in [(cold, cold_ms), (first, first_ms), (warm, 0.0)] {
+    for (tasks, start_ms, is_first) in [(cold, cold_ms, true), (first, first_ms, true), (warm, 0.0, false)] {
         let (records, bytes) = (middle(&tasks, Task::read_records), middle(&tasks, Task::read_bytes));
         let typical_ms = typical(&tasks);
         let executors: BTreeSet<u32> = tasks.iter().map(|at| view.tasks[*at].executor).collect();
@@ -245,7 +247,7 @@ fn compared(context: &Context<'_>, view: &StageView<'_>) -> BTreeMap<u32, Vec<Co
             let (ms, usual_ms) = (net_ms(task), typical_ms * volume);
             // How long a start takes varies, but hardly by as much again: more is the work itself.
             let without = if ms - usual_ms > start_ms { start_ms } else { 0.0 };
-            let one = Compared { at, ms: ms - without, usual_ms: usual_ms - without };
+            let one = Compared { at, ms: ms - without, usual_ms: usual_ms - without, is_first };
             compared.entry(task.executor).or_default().push(one);
         }
     }
@@ -254,7 +256,14 @@ fn compared(context: &Context<'_>, view: &StageView<'_>) -> BTreeMap<u32, Vec<Co
 
 fn signs_of(context: &Context<'_>, view: &StageView<'_>) -> Vec<(u32, Sign)> {
     let compared = compared(context, view);
-    let median_of = |tasks: &[Compared]| lower_median(tasks.iter().map(Compared::slowness).collect());
+    // How long a start takes varies with more than the machine: where there are enough later tasks, they tell.
+    let median_of = |tasks: &[Compared]| {
+        let later: Vec<f64> = tasks.iter().filter(|task| !task.is_first).map(Compared::slowness).collect();
+        match later.len() as f64 >= context.get(&STAGE_TASKS) {
+            true => lower_median(later),
+            false => lower_median(tasks.iter().map(Compared::slowness).collect()),
+        }
+    };
     let is_enough = |tasks: &[Compared]| tasks.len() as f64 >= context.get(&STAGE_TASKS);
     let medians: Vec<(u32, f64)> = compared
         .iter()

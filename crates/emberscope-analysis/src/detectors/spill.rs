@@ -155,10 +155,11 @@ fn claim(context: &Context<'_>, view: &StageView<'_>, spilled: i64) -> Claim {
         view.stage.id
     );
     let place = place.as_ref().map_or(String::new(), |place| format!(" in {place}"));
+    let spill = words::verb(spilling.len(), "spill");
     let title = if is_python {
-        format!("{who} spill {} to disk in Python workers", words::size(disk))
+        format!("{who} {spill} {} to disk in Python workers", words::size(disk))
     } else {
-        format!("{who} spill {} ({} on disk){place}", words::size(spilled), words::size(disk))
+        format!("{who} {spill} {} ({} on disk){place}", words::size(spilled), words::size(disk))
     };
     let peak = spilling.iter().map(|task| task.peak_execution_bytes).max().unwrap_or(0);
     let mut claim = Claim::new("spill", context.stage_scope(digest), title)

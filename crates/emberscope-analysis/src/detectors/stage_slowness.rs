@@ -1,5 +1,6 @@
 //! Long stages that nothing more specific explains.
 
+use crate::attribution::{OPENING_MS, SLOWEST_BYTES};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Claim, Confidence, Nature};
@@ -41,7 +42,7 @@ pub static SLOW: Detector = Detector {
         name: "stageSlowness",
         what: "A stage is long, and no more specific finding explains it.",
     }],
-    thresholds: &[LEAST_MS, LEAST_SHARE, SPECIFIC_SHARE, BUSY_SHARE],
+    thresholds: &[LEAST_MS, LEAST_SHARE, SPECIFIC_SHARE, BUSY_SHARE, SLOWEST_BYTES, OPENING_MS],
     checks: &[Check::Stage(check)],
     what: "The stage takes a large part of the run, uses the cores there are, and has no tail, spill, long collections or waiting for \
 blocks. Then it is the work itself: either do less of it, or have more cores for it. The finding says whether its tasks compute or wait.",
@@ -51,7 +52,11 @@ wait and failed attempts each below `specific_share`; at least `busy_share` of t
     fix: "Read less (filters on partition columns, fewer columns, a columnar format), compute once (cache what several queries use), push \
 work into built-in functions, or add executors: the finding tells how many waves of tasks there are.\n\n\
 ```sql\nSELECT a, b FROM t WHERE day = DATE'2026-11-30'\n```\n\n```python\ndf.where(\"day = '2026-11-30'\").select(\"a\", \"b\")\n```",
-    limits: "It cannot be said what the work is for. CPU time does not count Python workers.",
+    limits: "It cannot be said what the work is for. CPU time does not count Python workers. What tasks waited for is told under the \
+attribution, as far as the log tells it: Python and commits by their own timers, input by what scans took beyond all computing, and \
+`waiting, no data moved` where the bytes that Spark counts, at `slowest_bytes_per_second` and `opening_ms` for each task and each file, explain no more. \
+That is a host without a free CPU, or a program that waits; which of both, a stack sample tells and the log does not. The rest \
+is `waiting or outside the JVM`.",
 };
 
 fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {

@@ -2,7 +2,7 @@
 
 use crate::context::{Context, StageDigest};
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
-use crate::finding::{Claim, Confidence, Nature, Worth};
+use crate::finding::{ChangeKind, Claim, Confidence, Nature, Worth};
 use crate::partitions;
 use crate::replay::Edit;
 use crate::stage_plan::StagePlan;
@@ -105,6 +105,9 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
     let wanted = goal.max(2.0 * slots).min(tasks / 2.0).max(1.0) as u32;
     let plan = StagePlan::of(context, digest);
     let (how, changes) = partitions::to_have(context, view, plan.as_ref(), wanted);
+    // One setting makes all such stages.
+    let cause =
+        changes.iter().find(|change| change.kind == ChangeKind::Conf).map(|change| change.key.clone());
     let count = words::count(digest.useful as usize, "task");
     let title = match fixed {
         Some(_) if share < context.get(&OVERHEAD_SHARE) => format!(
@@ -130,6 +133,8 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
         .advice(format!("Use fewer, larger tasks, about {wanted}: {how}."))
         .changes(changes);
     claim.nature = Nature::Configuration;
+    claim.cause = cause;
+    claim.cost_ms = Some(digest.all.run_ms);
     claim.confidence = if share >= 0.5 { Confidence::High } else { Confidence::Medium };
     claim.validate =
         "With fewer partitions the stage must get shorter although each task gets longer.".to_owned();

@@ -4,7 +4,7 @@ use crate::capacity::{Capacity, SMALL_RUN_CORE_MS, capacity};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Scope, Severity, Worth};
-use crate::words::{core_time, percent, rounded};
+use crate::words::{core_time_of, percent, rounded};
 
 const USED_SHARE: Threshold = Threshold {
     tag: "UTIL",
@@ -69,10 +69,9 @@ fn claim(ctx: &Context<'_>, capacity: &Capacity) -> Claim {
     let is_driver = capacity.idle_between_stages as f64 >= capacity.idle as f64 * ctx.get(&BETWEEN_SHARE);
     let holder = if is_local(ctx) { "local mode" } else { "executors" };
     let title = format!(
-        "Tasks used {} of the cores that {holder} held: {} of {} were idle",
+        "Tasks held {} of the core-time that {holder} offered: {} were idle",
         percent(capacity.used_share()),
-        core_time(capacity.idle),
-        core_time(capacity.allocated)
+        core_time_of(capacity.idle, capacity.allocated)
     );
     let mut claim = Claim::new("utilization", Scope::default(), title)
         .evidence("used_share", rounded(capacity.used_share()))

@@ -145,12 +145,40 @@ pub fn python_wait_ms(digest: &StageDigest) -> f64 {
     (sums.run_ms - busy).max(0) as f64
 }
 
+/// Time that the tasks of a stage attempt waited for its Python operators: by their timers, else what
+/// [`python_wait_ms`] says; `None` where it has no such operator.
+pub fn python_ms(view: &SqlView<'_>, digest: &StageDigest) -> Option<f64> {
+    let place = (digest.id, digest.attempt);
+    let mut sum = None;
+    for (node, _) in view.nodes_of_stage(place).filter(|(_, node)| node.class == OperatorClass::Python) {
+        match measured_ms(view, node, place) {
+            Some(ms) => sum = Some(sum.unwrap_or(0.0) + ms),
+            None => return Some(python_wait_ms(digest)),
+        }
+    }
+    sum
+}
+
+/// Time of the timers of one name of a stage attempt, in whatever operators.
+fn named_ms(view: &SqlView<'_>, names: &[&str], place: (u32, u32)) -> f64 {
+    let metrics = view.nodes.iter().flat_map(|node| &node.metrics);
+    let named = metrics.filter(|(name, _, _)| names.contains(&name.as_str()));
+    named.filter_map(|(_, kind, id)| metric_ms(view, *kind, *id, place)).sum()
+}
+
+/// Time that the scans of a stage attempt took, reading and decoding.
+pub fn scan_ms(view: &SqlView<'_>, place: (u32, u32)) -> f64 {
+    named_ms(view, &["scan time"], place)
+}
+
+/// Time that the tasks of a stage attempt took to commit: output files, and the state of streaming queries.
+pub fn commit_ms(view: &SqlView<'_>, place: (u32, u32)) -> f64 {
+    named_ms(view, &["task commit time", "time to commit changes"], place)
+}
+
 /// Time that the tasks of a stage attempt took to start and initialize Python workers; Spark 4 measures it.
 pub fn python_start_ms(view: &SqlView<'_>, place: (u32, u32)) -> f64 {
-    const STARTS: [&str; 2] = ["time to start Python workers", "time to initialize Python workers"];
-    let metrics = view.nodes_of_stage(place).flat_map(|(_, node)| &node.metrics);
-    let starts = metrics.filter(|(name, _, _)| STARTS.contains(&name.as_str()));
-    starts.map(|(_, kind, id)| metric_ms(view, *kind, *id, place).unwrap_or(0.0)).sum()
+    named_ms(view, &["time to start Python workers", "time to initialize Python workers"], place)
 }
 
 /// Deals time out over the operators without timers, by rows in and out.

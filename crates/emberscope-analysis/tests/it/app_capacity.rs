@@ -193,6 +193,17 @@ fn executors_that_are_there_are_not_waited_for() {
 }
 
 #[test]
+fn a_short_wait_counts_in_a_short_run() {
+    // Four executors 4 s late: a tenth of a run of 25 s and more, not of one of 80 s; 2.5 s late is nothing.
+    for (late_ms, wait_after_ms, fires) in [(4000, 0, true), (4000, 60_000, false), (2500, 0, false)] {
+        let mut made = cold(&[1000 + late_ms; 4], DYNAMIC);
+        made.wait(wait_after_ms);
+        let sink = said(&made.run(), "COLD");
+        assert_eq!(sink.claims().len(), usize::from(fires), "{late_ms} {wait_after_ms}: {:?}", sink.claims());
+    }
+}
+
+#[test]
 fn executors_that_come_back_later() {
     let mut made = Made::new("3.5.9", 4, 2, DYNAMIC);
     made.job(None, &[(0..2).map(|_| task(20_000).on(1)).collect()]);

@@ -191,9 +191,14 @@ fn a_loop_of_small_queries_is_planning() {
 #[test]
 fn a_series_is_one_after_another_and_small() {
     // (queries, task time of each, side by side, fires)
-    for (queries, task_ms, together, fires) in
-        [(50, 20, false, true), (50, 900, false, false), (19, 20, false, false), (50, 20, true, false)]
-    {
+    for (queries, task_ms, together, fires) in [
+        (50, 20, false, true),
+        (50, 110, false, true),
+        (50, 260, false, false),
+        (50, 900, false, false),
+        (19, 20, false, false),
+        (50, 20, true, false),
+    ] {
         let mut made = Made::new("3.5.9", 2, 2, &[]);
         for query in 0..queries {
             made.sql(query, "collect at a.py:3", &plan("Project", &[]), &json!({}));

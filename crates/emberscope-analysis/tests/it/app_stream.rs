@@ -1,8 +1,9 @@
 //! Streaming queries.
 
-use crate::made::{Made, fixture, said};
+use crate::made::{Made, fixture, of_kind, read_path, said};
 use emberscope_analysis::finding::Severity;
 use serde_json::{Value, json};
+use std::path::Path;
 
 /// One micro-batch of a made query.
 #[derive(Clone, Copy)]
@@ -193,6 +194,52 @@ fn without_a_pause_no_trigger_is_known() {
         assert!(sink.claims().is_empty());
         assert_eq!(sink.unchecked().iter().any(|one| one.kind == "triggerOverrun"), is_unchecked);
     }
+}
+
+#[test]
+fn batches_that_take_longer_for_the_same_rows() {
+    // (time of the n-th batch, its rows, pause after it, what is said)
+    type Of = fn(i64) -> i64;
+    let cases: [(Of, Of, i64, Option<&str>); 5] = [
+        (|n| 1000 + 400 * n, |_| 900, 0, Some("slowing")),
+        // As many more rows; an even load; a load that passes; time to spare.
+        (|n| 1000 + 400 * n, |n| 900 + 360 * n, 0, None),
+        (|n| 2000 + n % 2, |_| 900, 0, None),
+        (|n| if n == 6 { 1500 } else { 1000 + 400 * n }, |_| 900, 0, None),
+        (|n| 1000 + 400 * n, |_| 900, 500, None),
+    ];
+    for (at, (took, rows, pause_ms, variant)) in cases.into_iter().enumerate() {
+        let mut made = Made::new("4.3.0", 1, 1, &[]);
+        let mut at_ms = 1000;
+        for n in 0..7 {
+            let batch = Made1 { took_ms: took(n), rows: rows(n), ..calm(n) };
+            let mut line = progress(n, &batch);
+            let (seconds, millis) = (at_ms / 1000, at_ms % 1000);
+            line["progress"]["timestamp"] = json!(format!("1970-01-01T00:00:{seconds:02}.{millis:03}Z"));
+            made.line(line);
+            at_ms += batch.took_ms + pause_ms;
+        }
+        let sink = said(&made.run(), "STREAM");
+        let said: Vec<Option<&str>> = sink.claims().iter().map(|claim| claim.variant).collect();
+        assert_eq!(said, variant.map(Some).into_iter().collect::<Vec<_>>(), "case {at}: {:?}", sink.claims());
+    }
+}
+
+#[test]
+fn small_files_of_many_batches() {
+    let run =
+        |log: &str| read_path(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../validation/logs").join(log));
+    let sink = said(&run("unseen2-appended-bad-4.3.0.zst"), "PLAN");
+    let [claim] = of_kind(&sink, "smallFiles")[..] else { panic!("{sink:?}") };
+    assert!(
+        claim.title.starts_with("11 batches of a streaming query write 241 files of "),
+        "{}",
+        claim.title
+    );
+    assert_eq!(claim.evidence["batches"], 11);
+    // The same query with few files in each batch.
+    let sink = said(&run("unseen2-appended-good-4.3.0.zst"), "PLAN");
+    assert!(of_kind(&sink, "smallFiles").is_empty(), "{sink:?}");
 }
 
 #[test]

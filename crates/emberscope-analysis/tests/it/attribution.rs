@@ -1,7 +1,7 @@
 //! Time adds up, on every log.
 
-use crate::made::{Made, START, every_log, is_broken, task};
-use emberscope_analysis::attribution::Part;
+use crate::made::{Made, START, every_log, is_broken, read_path, task};
+use emberscope_analysis::attribution::{Part, Sum};
 use emberscope_analysis::diagnosis::{Options, diagnose};
 use emberscope_log::columns::TaskColumn;
 use serde_json::json;
@@ -86,12 +86,38 @@ fn a_known_run_is_split_as_it_was_made() {
     let attribution = diagnose(&run, &Options::default()).attribution;
     assert_eq!(attribution.wall.get(Part::DriverStartup), 1000);
     assert_eq!(attribution.wall.get(Part::DriverShutdown), 520);
-    // The walk goes through the task of 3000 ms: 2700 of it on a CPU, the rest waiting.
+    // The walk goes through the task of 3000 ms: 2700 of it on a CPU, the rest waiting. All three waited 400 ms,
+    // of which opening files may have taken 100 each, and no bytes were moved: a quarter is explained by nothing.
     assert_eq!(attribution.wall.get(Part::Cpu), 2700);
-    assert_eq!(attribution.wall.get(Part::Other), 300);
+    assert_eq!(attribution.wall.get(Part::Other), 225);
+    assert_eq!(attribution.wall.get(Part::NoData), 75);
     assert_eq!(attribution.wall.get(Part::Gc), 0);
     assert_eq!(attribution.wall.total_ms(), run.application.end_ms.unwrap() - START);
     assert_eq!(attribution.core.get(Part::Gc), 400);
     assert_eq!(attribution.core.get(Part::Cpu), 900 + 2700 + 600);
     assert_eq!(attribution.core.total_ms(), 2 * (run.application.end_ms.unwrap() - START));
+}
+
+#[test]
+fn waiting_is_told_as_far_as_the_log_tells() {
+    let wall = |log: &str| {
+        let path = format!("{}/../../validation/logs/{log}.zst", env!("CARGO_MANIFEST_DIR"));
+        diagnose(&read_path(std::path::Path::new(&path)), &Options::default()).attribution.wall
+    };
+    let waited = |sum: &Sum| {
+        [Part::Python, Part::InputWait, Part::Commit, Part::NoData, Part::Other]
+            .map(|part| sum.get(part))
+            .iter()
+            .sum::<i64>()
+    };
+    // Spark 4 times Python; before that, what tasks with Python in their plan or RDD waited is Python's.
+    for log in ["unseen-pandas-score-bad-4.3.0", "plan-python-udf-bad-3.5.9", "unseen-rdd-bots-bad-3.5.9"] {
+        let sum = wall(log);
+        assert!(sum.get(Part::Python) * 10 >= waited(&sum) * 8, "{log}: {sum:?}");
+    }
+    // Rows of a range that a function sleeps over move no bytes; a database does not say how many it sent.
+    let sleeping = wall("part-few-bad-4.3.0");
+    assert!(sleeping.get(Part::NoData) * 10 >= waited(&sleeping) * 8, "{sleeping:?}");
+    let database = wall("unseen2-invoices-bad-4.3.0");
+    assert!(database.get(Part::Other) * 10 >= waited(&database) * 8, "{database:?}");
 }

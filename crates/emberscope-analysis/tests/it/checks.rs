@@ -19,6 +19,7 @@ fn every_diagnosis_keeps_the_rules() {
         changes(&run, &diagnosis, &mut fault);
         one_value(&diagnosis).into_iter().for_each(&mut fault);
         texts(&diagnosis, &mut fault);
+        crate::language::faults(&diagnosis).into_iter().for_each(&mut fault);
         checks(&diagnosis, &mut fault);
         println!("== {name} {:?} {}", run.application.duration_ms(), diagnosis.verdict.headline);
         for finding in &diagnosis.findings {

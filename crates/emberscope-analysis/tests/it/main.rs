@@ -13,6 +13,7 @@ mod attribution;
 mod checks;
 mod config_keys;
 mod eight_rules;
+mod language;
 mod lost_work;
 mod made;
 mod memory;

@@ -138,7 +138,7 @@ fn loop_join(left: i64, right: i64, out: i64, condition: &str) -> Sink {
 fn nested_loops_are_counted_by_pairs() {
     let sink = loop_join(40_000, 20_000, 800, ", (a#1 < b#2)");
     let claim = of_kind(&sink, "nestedLoopJoin")[0];
-    assert_eq!(claim.title, "BroadcastNestedLoopJoin compares 40 000 with 20 000 rows pair by pair");
+    assert_eq!(claim.title, "BroadcastNestedLoopJoin compares 40,000 with 20,000 rows pair by pair");
     assert_eq!(claim.evidence["pairs"], 8e8);
     assert!(matches!(&claim.worth, Worth::Replay { low, high } if !low.is_empty() && !high.is_empty()));
     // Every pair is wanted: nothing is sure.
@@ -174,7 +174,7 @@ fn product(rows: i64, out: i64, above: Option<i64>, other_ms: i64) -> Sink {
 fn products_of_few_rows_are_judged_by_their_time() {
     let sink = product(2200, 4_840_000, Some(16), 0);
     let claim = of_kind(&sink, "nestedLoopJoin")[0];
-    assert_eq!(claim.title, "CartesianProduct compares 2200 with 2200 rows pair by pair");
+    assert_eq!(claim.title, "CartesianProduct compares 2,200 with 2,200 rows pair by pair");
     // All that works on the pairs goes, and half of it in any case: they are put together right above.
     assert!(
         matches!(&claim.worth, Worth::Replay { low, high } if matches!(
@@ -237,7 +237,7 @@ fn only_joins_that_give_many_more_rows_than_they_take_explode() {
     };
     let sink = run(1_000_000, 200_000, 40_000_000);
     let claim = of_kind(&sink, "joinExplosion")[0];
-    assert_eq!(claim.title, "Join on k makes 40 million rows of 1.0 million and 200 000 (40 for each)");
+    assert_eq!(claim.title, "Join on k makes 40 million rows of 1.0 million and 200,000 (40 for each)");
     let aggregated = |condition: &str| {
         let rows = |id: u64| [("number of output rows", "sum", id)];
         let sides = vec![scan("Parquet", "t", "", 10), scan("Parquet", "u", "", 20)];

@@ -30,7 +30,7 @@ fn all_rows_in_one_task() {
     let single = "SinglePartition, ENSURE_REQUIREMENTS";
     let sink = run("Window", single, 800_000, 1, 9000);
     let claim = of_kind(&sink, "singlePartition")[0];
-    assert_eq!(claim.title, "800 000 rows go through one task for 9.0 s while 8 could run");
+    assert_eq!(claim.title, "800,000 rows go through one task for 9.0 s while 8 could run");
     assert_eq!(claim.evidence["cause"], "window");
     assert!(
         matches!(&claim.worth, Worth::Replay { low, high } if matches!(low[0], Edit::Resize { tasks: 4, .. }) && matches!(high[0], Edit::Resize { tasks: 8, .. }))

@@ -123,7 +123,7 @@ fn several_queries_compute_the_same() {
     let claim = of_kind(&sink, "cachingOpportunity")[0];
     assert_eq!(
         (claim.variant, claim.title.as_str()),
-        (Some("composite"), "2 queries compute the same 4 operators over t")
+        (Some("composite"), "2 queries compute the same aggregation (4 operators) over t")
     );
     assert_eq!(claim.evidence["sql_ids"], json!([0, 1]));
     // Another filter, other data.

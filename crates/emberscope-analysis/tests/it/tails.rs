@@ -345,6 +345,19 @@ fn on_three(executors: &[(usize, i64, usize)]) -> Vec<MadeTask> {
 }
 
 #[test]
+fn a_slow_host_is_told_by_its_later_tasks() {
+    // First tasks of all executors take about as long, for starting takes 3 s; those after them tell.
+    for (slow_ms, fires) in [(2700, true), (750, false)] {
+        let mut made = Made::new("3.5.9", 3, 2, &[]);
+        let first = [(1, 3600, 2), (2, 3700, 2), (3, 4700, 2)];
+        let later = [(1, 690, 8), (2, 700, 8), (3, slow_ms, 2)];
+        made.job(None, &[on_three(&[&first[..], &later[..]].concat())]);
+        let sink = said(&made.run(), "HOST");
+        assert_eq!(of_kind(&sink, "slowHost").len(), usize::from(fires), "{slow_ms}: {sink:?}");
+    }
+}
+
+#[test]
 fn a_slow_host_is_told_by_its_first_tasks() {
     // Starting takes 1.1 s; two first tasks of executor 3 take much more than that over the others, or do not.
     for (slow_ms, fires) in [(5000, true), (3200, false)] {

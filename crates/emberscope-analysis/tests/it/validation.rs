@@ -82,6 +82,7 @@ fn detectors_keep_their_score_on_labelled_runs() {
     let judged: Vec<Judged<'_>> = labels.iter().map(judge).collect();
     for one in &judged {
         assert_eq!(crate::checks::one_value(&one.diagnosis), Vec::<String>::new(), "{}", one.label.name);
+        assert_eq!(crate::language::faults(&one.diagnosis), Vec::<String>::new(), "{}", one.label.name);
         for expected in &one.missed {
             println!("MISSED {}: {} {}", one.label.name, expected.tag, expected.kind);
         }

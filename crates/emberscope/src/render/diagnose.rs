@@ -102,8 +102,8 @@ fn attribution(diagnosis: &Diagnosis, width: usize, all: bool) -> Vec<Line> {
     let sums = &diagnosis.attribution;
     let is_wide = width >= 110;
     let bars = if is_wide { 6 } else { (width - 56).min(30) };
-    let wall = parts("Wall time", &sums.wall, bars, all);
-    let core = parts("Core-time", &sums.core, bars, all);
+    let wall = parts("Wall time", "", &sums.wall, bars, all);
+    let core = parts("Core-time", "  cores × time", &sums.core, bars, all);
     let mut lines = match (wall.is_empty(), core.is_empty()) {
         (false, false) => beside(wall, core, width.div_ceil(2) + 1, width),
         _ => [wall, core].concat(),
@@ -113,13 +113,16 @@ fn attribution(diagnosis: &Diagnosis, width: usize, all: bool) -> Vec<Line> {
         lines.push(Line::default());
         let start = Line::text(Tone::Strong, "Operators").and(Tone::Plain, "  ");
         lines.extend(items(start, Tone::Plain, &operators, width));
-        let of = format!("  of {} that tasks of queries ran", duration(sums.operators.total_ms));
+        let of = format!(
+            "  of {} run time of the tasks of queries, all added up",
+            duration(sums.operators.total_ms)
+        );
         lines.push(Line::text(Tone::Faint, of));
     }
     lines
 }
 
-fn parts(name: &str, sum: &Sum, bars: usize, all: bool) -> Vec<Line> {
+fn parts(name: &str, basis: &str, sum: &Sum, bars: usize, all: bool) -> Vec<Line> {
     let total = sum.total_ms();
     if total <= 0 {
         return Vec::new();
@@ -138,7 +141,8 @@ fn parts(name: &str, sum: &Sum, bars: usize, all: bool) -> Vec<Line> {
     if rest > 0 {
         rows.push(row("all other parts", rest));
     }
-    let mut lines = vec![Line::text(Tone::Strong, name).and(Tone::Plain, format!("  {}", duration(total)))];
+    let head = Line::text(Tone::Strong, name).and(Tone::Plain, format!("  {}", duration(total)));
+    let mut lines = vec![head.and(Tone::Faint, basis)];
     lines.extend(table(&rows, &[Align::Left, Align::Right, Align::Right, Align::Left]));
     lines
 }
@@ -181,7 +185,9 @@ fn findings(diagnosis: &Diagnosis, width: usize, all: bool) -> Vec<Line> {
     }
     if !all {
         // What says the same thing from another side, with nothing of its own to save.
-        rest.retain(|one| !is_part(one) || phrases::wall_saving(&one.savings).is_some());
+        rest.retain(|one| {
+            !is_part(one) || phrases::wall_saving(&one.savings).is_some() || phrases::alone(one).is_some()
+        });
     }
     lines.extend(rest.iter().take(listed).map(|one| short(one, width)));
     if rest.len() > listed {
@@ -201,7 +207,8 @@ fn word(severity: Severity) -> Line {
 }
 
 fn short(finding: &Finding, width: usize) -> Line {
-    let right = phrases::wall_saving(&finding.savings).unwrap_or_default();
+    let right =
+        phrases::alone(finding).or_else(|| phrases::wall_saving(&finding.savings)).unwrap_or_default();
     let start = word(finding.severity).and(Tone::Accent, format!("{:<6} ", finding.tag));
     let room = width.saturating_sub(start.width() + right.chars().count() + 2).max(20);
     let line = start.and(Tone::Plain, fit(&plain(&finding.title), room));
@@ -217,6 +224,7 @@ fn finding(diagnosis: &Diagnosis, finding: &Finding, width: usize, all: bool) ->
     lines.extend(title.map(|line| indent().and(Tone::Strong, line)));
     let mut head: Vec<String> = phrases::place(&finding.scope).iter().map(|place| shown(place, 60)).collect();
     head.extend(phrases::wall_saving(&finding.savings).map(|saving| format!("saves {saving}")));
+    head.extend(phrases::alone(finding));
     head.extend(phrases::core_saving(&finding.savings));
     lines.extend(items(indent(), Tone::Good, &head, width));
     // Numbers first: sentences among the evidence say more than fits here, and mostly what the advice says.

@@ -117,7 +117,11 @@ fn attribution(out: &mut String, diagnosis: &Diagnosis) {
     let operators = phrases::operators(&sums.operators);
     if !operators.is_empty() {
         let of = duration(sums.operators.total_ms);
-        let _ = writeln!(out, "\nOperators, of {of} that tasks of queries ran: {}.", operators.join(", "));
+        let _ = writeln!(
+            out,
+            "\nOperators, of {of} run time of the tasks of queries, all added up: {}.",
+            operators.join(", ")
+        );
     }
 }
 
@@ -156,6 +160,7 @@ fn finding(out: &mut String, finding: &Finding) {
     let mut facts: Vec<String> = vec![code(&finding.id)];
     facts.extend(phrases::place(&finding.scope).iter().map(|place| escaped(place)));
     facts.extend(phrases::wall_saving(&finding.savings).map(|saving| format!("**saves {saving}**")));
+    facts.extend(phrases::alone(finding));
     facts.extend(phrases::core_saving(&finding.savings));
     facts.extend(phrases::sureness(finding));
     facts.extend(finding.part_of.as_ref().map(|other| format!("part of {}", code(other))));

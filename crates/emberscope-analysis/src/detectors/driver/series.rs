@@ -25,7 +25,7 @@ pub(super) const MAX_QUERY_MS: Threshold = Threshold {
 pub(super) const MIN_OVERHEAD: Threshold = Threshold {
     tag: "DRIVER",
     name: "series_min_overhead_share",
-    default: 0.6,
+    default: 0.4,
     doc: "Share of a series' time that its tasks do not need on the slots that were there.",
 };
 

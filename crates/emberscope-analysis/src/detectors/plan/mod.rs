@@ -11,6 +11,7 @@ pub mod nested_loop_join;
 pub mod over_broadcast;
 pub mod python_udf;
 pub mod single_partition;
+mod small_batches;
 pub mod small_files;
 pub mod under_broadcast;
 pub mod unsplittable_input;
@@ -127,10 +128,8 @@ pub(crate) fn count_text(count: i64) -> String {
         format!("{} billion", short(value / 1e9))
     } else if value >= 1e6 {
         format!("{} million", short(value / 1e6))
-    } else if value >= 1e4 {
-        format!("{} {:03}", count / 1000, count % 1000)
     } else {
-        count.to_string()
+        crate::words::grouped(count)
     }
 }
 

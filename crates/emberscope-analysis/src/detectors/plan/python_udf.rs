@@ -153,7 +153,9 @@ fn check_functions(
     .change(Change::code(name.clone(), if is_arrow { "built-in functions" } else { "built-in functions, or a pandas UDF" }))
     .changes(switch);
     claim.nature = Nature::Code;
+    claim.cause = Some(functions.clone());
     claim.subject = functions;
+    claim.cost_ms = Some(python_ms.round() as i64);
     claim.confidence = if is_measured { Confidence::Medium } else { Confidence::Low };
     claim.validate = "Run the stage with the function replaced by a constant: what it then takes less is all that can be saved.".to_owned();
     let (arrow, built_in) = (context.get(&ARROW_GAIN), context.get(&BUILTIN_GAIN));
@@ -176,7 +178,7 @@ fn check_functions(
 
 /// The functions of `BatchEvalPython [f(a#1)#4, g(b#2)#5], [pythonUDF0#13]`; of whole groups and partitions, as
 /// `MapInPandas f(a#1)#2, [b#3]`, the one.
-fn functions(kind: PythonKind, detail: &str) -> Vec<String> {
+pub(crate) fn functions(kind: PythonKind, detail: &str) -> Vec<String> {
     if kind == PythonKind::Grouped {
         let call = detail.split('(').next().unwrap_or("").trim_end();
         let name = call.rsplit([' ', ',']).next().unwrap_or("");

@@ -1,6 +1,6 @@
 //! Many small files, read or written.
 
-use super::{TAG, bytes_text, count_text, is_immaterial, rounded, scope, threshold};
+use super::{TAG, bytes_text, count_text, is_immaterial, rounded, scope, small_batches, threshold};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Worth};
@@ -12,14 +12,14 @@ use crate::plan::{OperatorClass, SqlView};
 use crate::replay::Edit;
 use crate::words;
 
-const KIND: &str = "smallFiles";
+pub(super) const KIND: &str = "smallFiles";
 
-const MIN_FILES: Threshold = threshold(
+pub(super) const MIN_FILES: Threshold = threshold(
     "small_files_min_count",
     100.0,
     "Files that a scan must read, or a write make, to be looked at.",
 );
-const MAX_MEAN_BYTES: Threshold = threshold(
+pub(super) const MAX_MEAN_BYTES: Threshold = threshold(
     "small_files_max_mean_bytes",
     3.0 * 1048576.0,
     "Mean size of the files below which they are small, bytes.",
@@ -56,12 +56,12 @@ const NOTHING_BYTES: Threshold = threshold(
     262_144.0,
     "Mean size of files up to which reading what they hold takes next to no time, bytes.",
 );
-const WRITE_LOW_MS: Threshold = threshold(
+pub(super) const WRITE_LOW_MS: Threshold = threshold(
     "small_files_write_low_ms",
     30.0,
     "Task time that a file that is written costs beside its data at least, milliseconds.",
 );
-const WRITE_HIGH_MS: Threshold = threshold(
+pub(super) const WRITE_HIGH_MS: Threshold = threshold(
     "small_files_write_high_ms",
     100.0,
     "Task time that a file that is written costs beside its data at most, milliseconds.",
@@ -90,13 +90,15 @@ pub static SMALL_FILES: Detector = Detector {
         WRITE_LOW_MS,
         WRITE_HIGH_MS,
         MAX_SHARE,
+        small_batches::MIN_BATCH_FILES,
     ],
-    checks: &[Check::Sql(check)],
+    checks: &[Check::Sql(check), Check::App(small_batches::check)],
     what: "A scan read (variant `read`), or a write made (variant `write`), many files whose mean size is small. \
 Numbers come from the operator's own metrics (`number of files read`, `size of files read`, `number of written \
 files`, `written output`), which are right also where the tasks' input bytes are not. Small files do not show as \
 many tasks: Spark packs them, so that 1 500 files may be 47 tasks.",
-    rule: "More than `small_files_min_count` files of less than `small_files_max_mean_bytes` on average. A query \
+    rule: "More than `small_files_min_count` files of less than `small_files_max_mean_bytes` on average; the batches of a \
+streaming query that write to one place are counted together, where each makes `small_files_min_batch_files` more than it needs. A query \
 that reads the rows of one scan and writes all of them in the same format into `small_files_merged_ratio` times fewer files is the \
 repair, and its reading is no finding.",
     why: "Every file has a price beside its data: a listing entry in the driver, an open, a footer or header to read \
@@ -232,7 +234,7 @@ fn check_write(context: &Context<'_>, view: &SqlView<'_>, target: &WriteTarget, 
     sink.claim(claim);
 }
 
-fn target_files(context: &Context<'_>, bytes: i64) -> i64 {
+pub(super) fn target_files(context: &Context<'_>, bytes: i64) -> i64 {
     ((bytes as f64 / context.get(&TARGET_BYTES)).ceil() as i64).max(1)
 }
 
@@ -257,7 +259,13 @@ fn committed(context: &Context<'_>, view: &SqlView<'_>, by_ms: i64) -> Option<Ed
 }
 
 /// `(low, high)` milliseconds of task time by file.
-fn worth(context: &Context<'_>, claim: &mut Claim, places: &[Place], fewer: i64, per_file: (f64, f64)) {
+pub(super) fn worth(
+    context: &Context<'_>,
+    claim: &mut Claim,
+    places: &[Place],
+    fewer: i64,
+    per_file: (f64, f64),
+) {
     let (low, at_most) = per_file;
     let task_ms: i64 = places
         .iter()
@@ -276,7 +284,7 @@ fn worth(context: &Context<'_>, claim: &mut Claim, places: &[Place], fewer: i64,
 }
 
 /// The stages that ran the operators right below a write command.
-fn writing_stages(view: &SqlView<'_>, node: u32) -> Vec<Place> {
+pub(super) fn writing_stages(view: &SqlView<'_>, node: u32) -> Vec<Place> {
     let mut at = Some(node);
     while let Some(node) = at.and_then(|at| view.nodes.get(at as usize)) {
         if !node.stages.stages.is_empty() {

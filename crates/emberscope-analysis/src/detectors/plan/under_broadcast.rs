@@ -50,7 +50,7 @@ const EXPANSION: Threshold = threshold(
 
 const UNEVEN_RATIO: Threshold = threshold(
     "under_broadcast_uneven_ratio",
-    2.0,
+    1.5,
     "How many times the median the longest task of the join must take for levelling to be counted.",
 );
 const UNTIMED_SHARE: Threshold = threshold(
@@ -282,7 +282,7 @@ fn claim(context: &Context<'_>, view: &SqlView<'_>, conf: &Conf<'_>, case: &Case
             format!("broadcast {small} in the join on {}", case.join.keys_label()),
         ))
         .changes(setting(view, conf, case));
-    if let Some(broadcast) = broadcast {
+    if let Some(broadcast) = broadcast.filter(|bytes| *bytes >= 0) {
         claim = claim.evidence("broadcast_threshold_bytes", broadcast);
     }
     claim.nature = Nature::Code;

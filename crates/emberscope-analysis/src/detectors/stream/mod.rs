@@ -1,6 +1,7 @@
 //! Streaming queries that do not keep up, grow without end, or stand still.
 
 mod series;
+mod slowing;
 
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
@@ -126,7 +127,10 @@ pub static STREAM: Detector = Detector {
             name: "watermarkStuck",
             what: "The watermark stands still while rows come in: state is never freed.",
         },
-        FindingType { name: "triggerOverrun", what: "Batches take longer than the trigger interval." },
+        FindingType {
+            name: "triggerOverrun",
+            what: "Batches take longer than the trigger interval, or longer and longer for the same rows.",
+        },
     ],
     thresholds: &[
         MIN_BATCHES,
@@ -143,6 +147,7 @@ pub static STREAM: Detector = Detector {
         STATE_BYTES,
         STATE_ROWS,
         STUCK_BATCHES,
+        slowing::SLOWING_RATIO,
     ],
     checks: &[Check::App(check)],
     what: "Micro-batches as the query's progress reports them. `batchBacklog`: rows arrive faster than they are processed, \
@@ -154,7 +159,9 @@ pub static STREAM: Detector = Detector {
            from the first to the last third. A query with fewer batches must have `min_batches_behind`, each with more rows than \
            the one before, and each behind by `short_behind_ratio`. Overrun: the trigger interval is read off the pauses \
            between batches, and `overrun_share` of the batches take longer; with few pauses it is the longest interval that \
-           fits when batches started, and at least `min_batches_behind` batches, all of them, take longer. State: it never \
+           fits when batches started, and at least `min_batches_behind` batches, all of them, take longer. Without pauses no interval \
+           is known: then at least `min_batches_behind` batches of about the same rows must each take longer than the one before, and \
+           the last of them `slowing_ratio` times as long as the first (variant `slowing`). State: it never \
            shrank noticeably, grew `state_growth_ratio`-fold \
            since a third into the run, still grows in the last third, and holds `min_state_bytes` or `min_state_rows`; without \
            any watermark `min_state_batches` and `min_state_rows_unbounded` make it a fact to know. \
@@ -170,7 +177,8 @@ pub static STREAM: Detector = Detector {
           org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider;\n```\n\nA watermark that stands still \
           is mostly an input without new rows: the slowest of several inputs decides.",
     limits: "Progress events are kept as the log has them; rates are null in batches without input. The trigger is not in the \
-             log: without pauses between batches it cannot be told from an endless run of batches. Whether more cores help \
+             log: without pauses between batches it cannot be told from an endless run of batches, and batches whose rows grow as \
+             fast as their time are a backlog at most. Whether more cores help \
              depends on the number of source partitions.",
 };
 
@@ -188,11 +196,17 @@ fn check(ctx: &Context<'_>, sink: &mut Sink) {
             let stuck = watermark_stuck(ctx, &fed).or_else(|| frozen(ctx, &fed));
             [backlog(ctx, &fed), overrun(ctx, warm), state_growth(ctx, &fed), stuck]
         };
-        if fed.len() as f64 >= ctx.get(&SHORT_BATCHES) && !series::has_pauses(&all) {
+        let mut claims: Vec<Claim> = claims.into_iter().flatten().collect();
+        let keeps_up = |claim: &Claim| !matches!(claim.kind, "batchBacklog" | "triggerOverrun");
+        if claims.iter().all(keeps_up) {
+            claims.extend(slowing::slowing(ctx, &all));
+        }
+        let is_late = claims.iter().any(|claim| claim.kind == "triggerOverrun");
+        if fed.len() as f64 >= ctx.get(&SHORT_BATCHES) && !is_late && !series::has_pauses(&all) {
             let reason = "batches followed each other without a pause: whether a trigger has an interval is not in the log";
             sink.not_checked("triggerOverrun", reason, None);
         }
-        for mut claim in claims.into_iter().flatten() {
+        for mut claim in claims {
             claim.title = format!("{}: {}", label(stream), claim.title);
             claim.subject.clone_from(&subject);
             claim = claim.evidence("query", label(stream));
@@ -309,7 +323,7 @@ fn overrun_claim(timed: &[i64], interval: i64, is_at_most: bool) -> Claim {
     let longest = timed.iter().copied().max().unwrap_or(0);
     let title = format!(
         "{over} of {} took longer than the trigger interval of {}{} (longest {})",
-        count(timed.len(), "batch").replace("batchs", "batches"),
+        count(timed.len(), "batch"),
         if is_at_most { "at most " } else { "" },
         duration(interval),
         duration(longest)
@@ -397,7 +411,7 @@ fn watermark_stuck(ctx: &Context<'_>, fed: &[&Batch]) -> Option<Claim> {
     let moved = latest - first;
     let title = format!(
         "the watermark stood still for {} with input, while event time moved on by {}",
-        count(still, "batch").replace("batchs", "batches"),
+        count(still, "batch"),
         duration(moved)
     );
     let share = still as f64 / fed.len() as f64;
@@ -433,7 +447,7 @@ fn frozen(ctx: &Context<'_>, fed: &[&Batch]) -> Option<Claim> {
     }
     let title = format!(
         "event time was the same in {} with input: the watermark stood still, and {} of state were never freed",
-        count(fed.len(), "batch").replace("batchs", "batches"),
+        count(fed.len(), "batch"),
         count(usize::try_from(last.state_rows).unwrap_or(0), "row"),
     );
     let mut claim = base("watermarkStuck", title)
