@@ -148,6 +148,25 @@ impl<'r> Context<'r> {
         Self::with(run, thresholds, None)
     }
 
+    /// Whether any task attempt has metrics: the log of a driver tells only when tasks ran.
+    pub fn has_metrics(&self) -> bool {
+        let is_measured = |stage: &StageAttempt| {
+            stage.tasks.column(TaskColumn::ExecutorRunTime).iter().any(Option::is_some)
+        };
+        self.run.stages.iter().any(is_measured)
+    }
+
+    /// Whether this is what `EXPLAIN` printed: a plan in which nothing ran.
+    pub fn is_plan_only(&self) -> bool {
+        let run = self.run;
+        let is_without_time = |one: &SqlExecution| one.start_ms.is_none() && one.job_ids.is_empty();
+        run.jobs.is_empty()
+            && run.stages.is_empty()
+            && run.application.start_ms.is_none()
+            && !run.sql_executions.is_empty()
+            && run.sql_executions.iter().all(is_without_time)
+    }
+
     /// The context of a run that was looked over already.
     pub fn again(run: &'r Run, thresholds: &'r Thresholds, digests: &Digests) -> Self {
         Self::with(run, thresholds, Some(digests))

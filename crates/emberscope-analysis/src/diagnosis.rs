@@ -10,8 +10,7 @@ use crate::pricing::{Pricer, price};
 use crate::stage_view::StageView;
 use crate::thresholds::Thresholds;
 use crate::verdict::{Verdict, verdict};
-use emberscope_log::columns::TaskColumn;
-use emberscope_model::run::{Run, StageAttempt};
+use emberscope_model::run::Run;
 use emberscope_model::summary::{ApplicationSummary, application};
 use emberscope_model::trust::Trust;
 use schemars::JsonSchema;
@@ -185,7 +184,7 @@ fn look(context: &Context<'_>, options: &Options) -> Sink {
     }
     if context.run.stages.iter().all(|stage| stage.tasks.useful().is_empty()) {
         need(&chosen, &NEEDS_NO_TASKS, "no task has ended in the log", &mut sink);
-    } else if !context.run.stages.iter().any(has_metrics) {
+    } else if !context.has_metrics() {
         need(&chosen, &NEEDS_NO_METRICS, "the log has no task metrics", &mut sink);
     }
     sink
@@ -200,11 +199,6 @@ fn need(chosen: &[&&Detector], others: &[&str], reason: &str, sink: &mut Sink) {
             sink.not_checked(kind.name, reason, None);
         }
     }
-}
-
-/// Whether any task of a stage attempt has metrics.
-fn has_metrics(stage: &StageAttempt) -> bool {
-    stage.tasks.column(TaskColumn::ExecutorRunTime).iter().any(Option::is_some)
 }
 
 /// Share of the expected task ends below which stages cannot be called clean.

@@ -66,8 +66,16 @@ pub(crate) fn notes(
     pricer: Option<&Pricer>,
     attribution: &Attribution,
 ) -> Vec<String> {
+    if context.is_plan_only() {
+        return Vec::new();
+    }
     let mut notes = of_the_log(context);
     let run = context.run;
+    if run.stages.iter().any(|stage| !stage.tasks.useful().is_empty()) && !context.has_metrics() {
+        notes.push(
+            "What tasks did while they ran is not in the log: all of it is shown as waiting.".to_owned(),
+        );
+    }
     match pricer {
         None => notes.push("The run cannot be replayed, since its length or its tasks are unknown: no savings are given.".to_owned()),
         Some(pricer) if !pricer.is_faithful() => {

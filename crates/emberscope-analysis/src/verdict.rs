@@ -230,8 +230,19 @@ fn headline(
             let title = unpriced.map_or("", |finding| finding.title.as_str());
             format!("{start}{title}; what that costs cannot be told")
         }
+        _ if context.is_plan_only() => {
+            "A plan, not a run: what it costs cannot be told before it has run".to_owned()
+        }
         _ if context.stages.iter().all(|digest| digest.useful == 0) => {
             "No task has ended in this log, so there is nothing to judge".to_owned()
+        }
+        _ if !context.has_metrics() => {
+            let longest = context.stages.iter().max_by_key(|digest| digest.running_ms());
+            let longest = longest.map_or_else(String::new, |digest| {
+                let wall = wall.map_or_else(String::new, |wall| format!(" of {}", duration(wall)));
+                format!("; stage {} ran longest, {}{wall}", digest.id, duration(digest.running_ms()))
+            });
+            format!("{start}no cause can be told, since the log has no task metrics{longest}")
         }
         _ => {
             let nothing = if start.is_empty() { "Nothing" } else { "nothing" };

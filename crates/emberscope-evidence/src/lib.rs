@@ -10,6 +10,7 @@ pub mod hot_keys;
 pub mod locate;
 pub mod mapping;
 pub mod merging;
+mod plan_risks;
 pub mod report;
 pub mod runs;
 pub mod schema;

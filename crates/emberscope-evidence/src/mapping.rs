@@ -146,7 +146,7 @@ fn asked_by(view: &SqlView<'_>, id: u32, node: &Node) -> Option<(Vec<FragmentKin
 }
 
 /// Names of the functions that an expression calls, in lower case, each once.
-fn called(expression: &str) -> Vec<String> {
+pub(crate) fn called(expression: &str) -> Vec<String> {
     let calls = words(expression).filter(|(at, word)| expression[at + word.len()..].starts_with('('));
     let names: BTreeSet<String> = calls.map(|(_, word)| word.to_lowercase()).collect();
     names.into_iter().collect()

@@ -3,6 +3,7 @@
 use crate::hot_keys::{HotKey, hot_keys};
 use crate::locate::Located;
 use crate::mapping::{Mapped, mapping};
+use crate::plan_risks::plan_risks;
 use crate::stages::stages;
 use crate::statement::statement;
 use crate::{Evidence, RunKind};
@@ -35,6 +36,8 @@ pub struct EvidenceReport {
     pub stages: Vec<StageLine>,
     /// Operators with the clauses they come from.
     pub mapping: Vec<Mapped>,
+    /// What the plan alone tells, where nothing of it was measured.
+    pub plan_risks: Vec<String>,
     /// Settings that matter to SQL.
     pub settings: Vec<Setting>,
     /// Statements that would show hot values. They were not run.
@@ -185,6 +188,10 @@ pub fn report(
         // A driver's log does not say which query a stage is of.
         stages: stages(context, sql_id.filter(|_| is_linked), &diagnosis.findings, STAGES),
         settings: settings.collect(),
+        plan_risks: match evidence.run_kind {
+            RunKind::Explain | RunKind::DriverLog => view.as_deref().map_or_else(Vec::new, plan_risks),
+            RunKind::EventLog | RunKind::MonitoringApi => Vec::new(),
+        },
         hot_keys: hot_keys(diagnosis.findings.iter().filter(of_this), &mapped, fragments),
         mapping: mapped,
         sources: sources(diagnosis, evidence, outline.as_ref()),

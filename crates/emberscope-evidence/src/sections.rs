@@ -1,5 +1,6 @@
 //! The report as the eight parts of a document, which each door renders in its own way.
 
+use crate::RunKind;
 use crate::report::{EvidenceReport, StageLine};
 use emberscope_analysis::diagnosis::Diagnosis;
 use emberscope_analysis::finding::{Confidence, Finding, Severity};
@@ -231,6 +232,10 @@ fn configuration(diagnosis: &Diagnosis, report: &EvidenceReport) -> Vec<Block> {
     if !risks.is_empty() {
         blocks.push(Block::List(risks));
     }
+    if !report.plan_risks.is_empty() {
+        blocks.push(Block::Text("What the plan alone tells:".to_owned()));
+        blocks.push(Block::List(report.plan_risks.clone()));
+    }
     blocks
 }
 
@@ -246,6 +251,9 @@ fn suggestions(diagnosis: &Diagnosis, report: &EvidenceReport) -> Vec<Block> {
         list.push(format!("{}{changes}{saving} ({})", finding.recommendation.text, finding.tag));
     }
     let mut blocks = match list.is_empty() {
+        true if matches!(report.run_kind, RunKind::DriverLog | RunKind::Explain) => {
+            vec![Block::Text("None: most checks need evidence that is not here.".to_owned())]
+        }
         true => vec![Block::Text("Nothing that would clearly help.".to_owned())],
         false => vec![Block::List(list)],
     };

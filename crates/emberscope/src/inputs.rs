@@ -212,7 +212,7 @@ impl Tally {
         self.is_partial = true;
         let message = format!("{source}: {reason}");
         if reading.sources.iter().any(|named| named == source) {
-            self.misses(message, WHAT_IT_READS);
+            self.misses(message, &evidence::meant(std::path::Path::new(source), WHAT_IT_READS));
         } else if !reading.quiet {
             messages::warning(&message, None);
         }

@@ -34,7 +34,7 @@ pub static INCMP: Detector = Detector {
 
 fn check(ctx: &Context<'_>, sink: &mut Sink) {
     let run = ctx.run;
-    if run.application.has_end {
+    if run.application.has_end || ctx.is_plan_only() {
         return;
     }
     let jobs = run.jobs.iter().filter(|job| job.status == JobStatus::Running).count();

@@ -58,6 +58,7 @@ fn finding(id: &str, kind: &'static str, tag: &'static str, severity: Severity, 
         validate: String::new(),
         doc: format!("{tag}#{kind}"),
         part_of: None,
+        alone_ms: None,
         related: Vec::new(),
     }
 }

@@ -180,7 +180,7 @@ fn may_be(runs: &[RunSource], log: &DriverLog) -> bool {
 }
 
 /// What the user may have meant with a file.
-fn meant(file: &Path, otherwise: &str) -> String {
+pub(crate) fn meant(file: &Path, otherwise: &str) -> String {
     head(file).as_deref().and_then(kind).and_then(hint_of).unwrap_or(otherwise).to_owned()
 }
 
