@@ -57,6 +57,7 @@ fn finding(id: &str, kind: &'static str, tag: &'static str, severity: Severity, 
         confidence: Confidence::High,
         validate: String::new(),
         doc: format!("{tag}#{kind}"),
+        alone_ms: None,
         part_of: None,
         related: Vec::new(),
     }
