@@ -96,7 +96,7 @@ pub(crate) fn attribution(out: &mut String, diagnosis: &Diagnosis) {
     if !operators.is_empty() {
         let _ = writeln!(
             out,
-            "<p class=\"sub\">Operators, of {} run time of the tasks of queries, all added up: {}.</p>",
+            "<p class=\"sub\">Operators, of {} run time of queries' tasks, added up: {}.</p>",
             duration(sums.operators.total_ms),
             escape::text(&operators.join(", "))
         );

@@ -119,7 +119,7 @@ fn attribution(out: &mut String, diagnosis: &Diagnosis) {
         let of = duration(sums.operators.total_ms);
         let _ = writeln!(
             out,
-            "\nOperators, of {of} run time of the tasks of queries, all added up: {}.",
+            "\nOperators, of {of} run time of queries' tasks, added up: {}.",
             operators.join(", ")
         );
     }
