@@ -59,7 +59,6 @@ fn finding(id: &str, kind: &'static str, tag: &'static str, severity: Severity, 
         doc: format!("{tag}#{kind}"),
         alone_ms: None,
         part_of: None,
-        alone_ms: None,
         related: Vec::new(),
     }
 }
