@@ -13,7 +13,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bits of a key for all whole numbers together; the run's own are above them.
-const NUMBER_BITS: u32 = 40;
+pub(super) const NUMBER_BITS: u32 = 40;
 /// Runs that have room above the numbers.
 const RUNS: i64 = 1 << (62 - NUMBER_BITS);
 
@@ -24,8 +24,9 @@ pub(super) enum Part {
     Text,
     /// A text whose null equals another.
     TextOrNull,
-    /// A whole number that equals no other where it is null.
-    Number,
+    /// A whole number of at most so many bits, which equals no other where it is null. Larger and negative ones are
+    /// allowed, but looked up.
+    Number(u32),
 }
 
 /// The values of some columns as one number: the same number for the same values, on both sides of a join, and
@@ -130,7 +131,7 @@ impl Key {
 }
 
 /// Keys of runs with numbers. `None` if one of them has no room.
-fn packed(runs: &Runs, numbers: &[&Int64Array], rows: usize) -> Option<Vec<i64>> {
+fn packed(runs: &Runs, numbers: &[(u32, &Int64Array)], rows: usize) -> Option<Vec<i64>> {
     if numbers.is_empty() {
         return Some(match runs {
             Runs::Same(run) => vec![run.unwrap_or_default(); rows],
@@ -144,14 +145,13 @@ fn packed(runs: &Runs, numbers: &[&Int64Array], rows: usize) -> Option<Vec<i64>>
         Runs::Rows(runs) if runs.iter().all(has_room) => runs.iter().map(high).collect(),
         _ => return None,
     };
-    let bits = NUMBER_BITS / numbers.len() as u32;
-    let mut lost = 0;
-    for (n, values) in numbers.iter().enumerate() {
-        let shift = bits * n as u32;
+    let (mut lost, mut shift) = (0, 0);
+    for (bits, values) in numbers {
         for (key, value) in keys.iter_mut().zip(values.values()) {
             lost |= *value >> bits;
             *key |= *value << shift;
         }
+        shift += bits;
     }
     // The number under a null may be any, and is then one too many at worst.
     (lost == 0).then_some(keys)
@@ -169,11 +169,13 @@ impl PhysicalExpr for Key {
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
         let rows = batch.num_rows();
         let mut texts = Vec::new();
-        let mut numbers: Vec<ArrayRef> = Vec::new();
+        let mut numbers: Vec<(u32, ArrayRef)> = Vec::new();
         for (part, expr) in &self.parts {
             let value = expr.evaluate(batch)?;
             match part {
-                Part::Number => numbers.push(cast(&value.into_array(rows)?, &DataType::Int64)?),
+                Part::Number(bits) => {
+                    numbers.push((*bits, cast(&value.into_array(rows)?, &DataType::Int64)?));
+                }
                 _ => texts.push((*part, value)),
             }
         }
@@ -181,32 +183,32 @@ impl PhysicalExpr for Key {
         if let Runs::Same(None) = runs {
             return Ok(ColumnarValue::Scalar(ScalarValue::Int64(None)));
         }
-        let numbers: Vec<&Int64Array> =
-            numbers.iter().map(|array| array.as_primitive::<Int64Type>()).collect();
+        let numbers: Vec<(u32, &Int64Array)> =
+            numbers.iter().map(|(bits, array)| (*bits, array.as_primitive::<Int64Type>())).collect();
         let mut nulls = match &runs {
             Runs::Rows(runs) if runs.contains(&None) => {
                 Some(NullBuffer::new(BooleanBuffer::from_iter(runs.iter().map(Option::is_some))))
             }
             _ => None,
         };
-        for array in &numbers {
+        for (_, array) in &numbers {
             nulls = NullBuffer::union(nulls.as_ref(), array.nulls());
         }
         let keys = packed(&runs, &numbers, rows).unwrap_or_else(|| {
-            let bits = NUMBER_BITS / numbers.len().max(1) as u32;
             let of_row = |row: usize| {
                 let run = match &runs {
                     Runs::Same(run) => run.unwrap_or_default(),
                     Runs::Rows(runs) => runs[row].unwrap_or_default(),
                 };
-                let values = numbers.iter().map(|array| array.value(row));
+                let values = || numbers.iter().map(|(bits, array)| (*bits, array.value(row)));
                 if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
                     0
-                } else if run < RUNS && values.clone().all(|value| value >> bits == 0) {
-                    let low = values.enumerate().map(|(n, value)| value << (bits * n as u32));
-                    low.fold(run << NUMBER_BITS, |key, value| key | value)
+                } else if run < RUNS && values().all(|(bits, value)| value >> bits == 0) {
+                    let low = values()
+                        .fold((0, 0), |(key, shift), (bits, value)| (key | value << shift, shift + bits));
+                    run << NUMBER_BITS | low.0
                 } else {
-                    self.codes.other(run, values.collect())
+                    self.codes.other(run, values().map(|(_, value)| value).collect())
                 }
             };
             (0..rows).map(of_row).collect()
@@ -316,7 +318,7 @@ mod tests {
         ];
         let codes = Arc::new(Codes::default());
         let parts = || {
-            let parts = [Part::Text, Part::TextOrNull, Part::Number, Part::Number];
+            let parts = [Part::Text, Part::TextOrNull, Part::Number(32), Part::Number(8)];
             parts.into_iter().zip((0..4).map(column)).collect::<Vec<_>>()
         };
         let left = keys(Key::new(parts(), Arc::clone(&codes)), &batch(&rows));

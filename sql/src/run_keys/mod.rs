@@ -23,7 +23,7 @@ use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::utils::{ColumnIndex, JoinFilter};
 use datafusion::physical_plan::joins::{HashJoinExec, HashJoinExecBuilder, PartitionMode};
 use datafusion::physical_plan::projection::ProjectionExec;
-use key::{Codes, Key, Part};
+use key::{Codes, Key, NUMBER_BITS, Part};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -31,8 +31,11 @@ use std::sync::Arc;
 const RUN_IDS: [&str; 2] = ["applicationId", "application_id"];
 /// Name of the column that is joined on.
 const KEY: &str = "\u{1}run_key";
-/// Numbers that are put into a key at most.
-const MAX_NUMBERS: usize = 3;
+/// Columns that say which attempt of a run.
+const RUN_ATTEMPTS: [&str; 2] = ["applicationAttempt", "application_attempt"];
+/// Numbers of attempts, which are small: how many bits they get.
+const ATTEMPTS: [&str; 4] = ["attempt", "stageAttempt", "stage_attempt", "stageAttemptId"];
+const ATTEMPT_BITS: u32 = 8;
 
 /// Joins on one number what is joined on a run and numbers within it.
 #[derive(Debug)]
@@ -89,19 +92,33 @@ impl<'p> Join<'p> {
         }
         let (left_schema, right_schema) = (exec.left().schema(), exec.right().schema());
         let mut pairs = Vec::new();
-        let mut names_run = false;
+        let (mut names_run, mut attempts, mut wide) = (false, 0, 0);
         for (left, right) in exec.on() {
             let (left, right) = (left.downcast_ref::<Column>()?, right.downcast_ref::<Column>()?);
             let part = match left_schema.field(left.index()).data_type() {
-                DataType::Utf8 => Part::Text,
-                DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => Part::Number,
+                // There are few runs. Other texts might be many, and their numbers take room.
+                DataType::Utf8 if RUN_IDS.contains(&left.name()) => {
+                    names_run = true;
+                    Part::Text
+                }
+                DataType::Utf8 if RUN_ATTEMPTS.contains(&left.name()) => Part::Text,
+                DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => {
+                    let is_attempt = ATTEMPTS.contains(&left.name());
+                    attempts += u32::from(is_attempt);
+                    wide += u32::from(!is_attempt);
+                    Part::Number(if is_attempt { ATTEMPT_BITS } else { NUMBER_BITS })
+                }
                 _ => return None,
             };
-            names_run |= RUN_IDS.contains(&left.name()) && left.name() == right.name();
             pairs.push(Pair { part, left: left.index(), right: right.index() });
         }
-        if !names_run || pairs.iter().filter(|pair| pair.part == Part::Number).count() > MAX_NUMBERS {
+        if !names_run || attempts > 2 || wide > 1 {
             return None;
+        }
+        for pair in &mut pairs {
+            if let Part::Number(bits @ NUMBER_BITS) = &mut pair.part {
+                *bits -= attempts * ATTEMPT_BITS;
+            }
         }
         let mut rest = Vec::new();
         if let Some(filter) = exec.filter() {
@@ -112,7 +129,7 @@ impl<'p> Join<'p> {
                 }
             }
         }
-        pairs.sort_by_key(|pair| pair.part == Part::Number);
+        pairs.sort_by_key(|pair| matches!(pair.part, Part::Number(_)));
         Some(Join { exec, pairs, rest })
     }
 
@@ -199,7 +216,7 @@ impl<'p> Join<'p> {
     }
 }
 
-/// `a <=> b` of a text on the left and one on the right.
+/// `a <=> b` of the attempt of a run on the left and on the right.
 fn null_safe(
     condition: &Arc<dyn PhysicalExpr>,
     filter: &JoinFilter,
@@ -219,7 +236,10 @@ fn null_safe(
         (JoinSide::Right, JoinSide::Left) => (two.index, one.index),
         _ => return None,
     };
-    let is_text = |schema: &Schema, index: usize| *schema.field(index).data_type() == DataType::Utf8;
+    let is_text = |schema: &Schema, index: usize| {
+        let field = schema.field(index);
+        *field.data_type() == DataType::Utf8 && RUN_ATTEMPTS.contains(&field.name().as_str())
+    };
     (is_text(left, of_left) && is_text(right, of_right)).then_some(Pair {
         part: Part::TextOrNull,
         left: of_left,

@@ -90,6 +90,10 @@ fn one_number_joins_as_many_columns_do() {
             assert!(!plan(&many).contains("run_key("));
         }
     }
+    // There would be too many numbers of two columns.
+    let wide =
+        join("", "s.applicationId = t.applicationId", "AND s.stageId = t.stageId AND s.value = t.value");
+    assert!(!ask(&format!("EXPLAIN {wide}")).join("\n").contains("run_key("));
     // A condition leaves few runs, whose ids then tell which files to read.
     let few = "SELECT COUNT(*) AS n FROM stage s JOIN task t ON s.applicationId = t.applicationId WHERE s.value = 4";
     assert_eq!(ask(few), ["n", "4"]);
