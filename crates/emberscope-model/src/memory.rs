@@ -124,13 +124,14 @@ impl Run {
 mod tests {
     use super::*;
     use emberscope_log::event::app::{ResourceProfileAdded, ResourceRequest};
+    use emberscope_log::event::lenient::TextOrJson;
 
     const MIB: i64 = 1 << 20;
 
     fn memory(settings: &[(&str, &str)], requests: &[(&str, f64)]) -> (i64, Basis) {
         let mut run = Run::default();
         for (key, value) in settings {
-            run.environment.spark.insert((*key).to_owned(), (*value).to_owned().into());
+            run.environment.spark.insert((*key).to_owned(), TextOrJson(Some((*value).to_owned())));
         }
         if !requests.is_empty() {
             let mut profile = ResourceProfileAdded::default();
