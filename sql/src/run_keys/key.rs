@@ -270,7 +270,9 @@ mod tests {
     use datafusion::arrow::datatypes::Field;
     use datafusion::physical_expr::expressions::{Column, Literal};
 
-    fn batch(rows: &[(Option<&str>, Option<&str>, Option<i32>, Option<i64>)]) -> RecordBatch {
+    type Row<'t> = (Option<&'t str>, Option<&'t str>, Option<i32>, Option<i64>);
+
+    fn batch(rows: &[Row<'_>]) -> RecordBatch {
         let field = |name: &str, ty| Field::new(name, ty, true);
         let schema = Schema::new(vec![
             field("id", DataType::Utf8),
