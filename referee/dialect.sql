@@ -8,7 +8,6 @@ SELECT CONCAT('\'', nodes[0].nodeName, '\'') AS a FROM sql ORDER BY sqlId;
 
 -- Fields of anything
 SELECT NAMED_STRUCT('a', 1, 'b', 'x').b AS a, NAMED_STRUCT('a', NAMED_STRUCT('b', 2)).a.b AS b;
-SELECT NAMED_STRUCT('a', 7).a;
 SELECT ELEMENT_AT(MAP('k', NAMED_STRUCT('z', 3)), 'k').z AS a, FROM_JSON('{"a":1}', 'STRUCT<a: INT>').a AS b;
 SELECT sqlId, nodes[0].nodeName AS a, ELEMENT_AT(nodes, 1).nodeName AS b, ELEMENT_AT(nodes, -1).nodeName AS c FROM sql ORDER BY sqlId;
 SELECT s.sqlId, SIZE(s.nodes[0].metrics) AS a, s.nodes[1].jobName AS b FROM sql s ORDER BY s.sqlId;
@@ -17,10 +16,10 @@ SELECT MAX(NAMED_STRUCT('ms', executorRunTime, 'id', taskId)).id AS a FROM task;
 -- Lists
 SELECT SORT_ARRAY(ARRAY(3, NULL, 1)) AS a, SORT_ARRAY(ARRAY(3, NULL, 1), true) AS b, SORT_ARRAY(ARRAY(3, NULL, 1), false) AS c, ARRAY_SORT(ARRAY(3, NULL, 1)) AS d;
 SELECT stageId, SORT_ARRAY(COLLECT_SET(status), false) AS a, SORT_ARRAY(COLLECT_LIST(attempt)) AS b FROM task GROUP BY stageId ORDER BY stageId;
-SELECT SORT_ARRAY(ARRAY('b', 'a', 'C')) AS a, SORT_ARRAY(ARRAY(2.5D, -1D)) AS b;
+SELECT SORT_ARRAY(ARRAY('b', 'a', 'C')) AS a, SORT_ARRAY(ARRAY(2.5E0, -1E0)) AS b;
 
 -- JSON
-SELECT GET_JSON_OBJECT('{"a": {"b": [1, "x", null]}}', '$.a.b[1]') AS a, GET_JSON_OBJECT('{"a": {"b": [1, "x"]}}', '$.a') AS b, GET_JSON_OBJECT('{"a": 1.50}', '$.a') AS c, GET_JSON_OBJECT('{"a": 1}', '$.b') AS d;
+SELECT GET_JSON_OBJECT('{"a": {"b": [1, "x", null]}}', '$.a.b[1]') AS a, GET_JSON_OBJECT('{"a": {"b": [1, "x"]}}', '$.a') AS b, GET_JSON_OBJECT('{"a": 1.5}', '$.a') AS c, GET_JSON_OBJECT('{"a": 1}', '$.b') AS d;
 SELECT GET_JSON_OBJECT('{"a": "t\\"u"}', '$.a') AS a, GET_JSON_OBJECT('{"a": true}', '$[\'a\']') AS b, GET_JSON_OBJECT('not json', '$.a') AS c, GET_JSON_OBJECT('{"a": null}', '$.a') AS d;
 SELECT GET_JSON_OBJECT('{"a": [{"b": 1}, {"b": 2}]}', '$.a[*].b') AS a, GET_JSON_OBJECT('[1, 2, 3]', '$[2]') AS b, GET_JSON_OBJECT('{"z": 1, "a": {"y": 2, "b": 3}}', '$') AS c, GET_JSON_OBJECT('{"a": 1}', 'a') AS d;
 SELECT GET_JSON_OBJECT(TO_JSON(nodes[0]), '$.nodeName') AS a FROM sql ORDER BY sqlId;
