@@ -8,6 +8,9 @@ runs the statements that `emberscope sql --show NAME --dialect spark` prints. It
     python3 referee/sql.py                 ask Spark, compare with what is kept and with Emberscope
     python3 referee/sql.py --bless         keep what Spark says now
 
+Statements about the dialect alone (`referee/dialect.sql`) are asked of one fixture, and Spark's rows kept in
+`referee/dialect.json`.
+
 EMBERSCOPE and EMBERSCOPE_SQL name the programs; Spark's Python is that of `--venv`.
 """
 
@@ -33,6 +36,9 @@ FIXTURES = [
     "sql-aqe-4.3.0",  # skew
     "sql-noaqe-3.5.9",
 ]
+# The fixture that statements about the dialect are asked of.
+OF_DIALECT = "sql-aqe-4.3.0"
+DIALECT = ROOT / "referee" / "dialect.sql"
 # The fixtures together, asked the statements for several runs.
 ALL = "all-runs"
 
@@ -108,6 +114,14 @@ def child(job):
     spark.stop()
 
 
+def ask_dialect(source, asked):
+    told = {}
+    for text in asked:
+        rows = json.loads(emberscope("sql", *source, text, "--quiet", "--format", "json"))
+        told[text] = {"columns": list(rows[0]) if rows else None, "rows": [list(row.values()) for row in rows]}
+    return told
+
+
 def ask_emberscope(source, asked):
     told = {}
     for name in asked:
@@ -142,6 +156,11 @@ def differences(ours, theirs):
     return None
 
 
+def keep(path, answers):
+    lines = [f"{json.dumps(name)}: {json.dumps(answers[name], ensure_ascii=False)}" for name in answers]
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
 def documented():
     """Types of all columns as documented, in Spark's short form."""
     schema = json.loads((ROOT / "docs/schema/emberscope-schema.json").read_text())
@@ -173,6 +192,12 @@ def main():
                 texts = {name: statement(name, fixture == ALL) for name in asked}
                 views = emberscope("sql", "--snippets", out)
                 parts[f"{fixture} {form}"] = {"views": views, "statements": texts, "tables": tables}
+        if OF_DIALECT in args.only:
+            of_dialect = statements(DIALECT.read_text())
+            for form in ("parquet", "ndjson"):
+                views = parts[f"{OF_DIALECT} {form}"]["views"]
+                asked_too = {text: text for text in of_dialect}
+                parts[f"dialect {form}"] = {"views": views, "statements": asked_too, "tables": []}
         job, told = place / "job.json", place / "told.json"
         job.write_text(json.dumps({"parts": parts, "out": str(told)}))
         subprocess.run([args.venv / "bin/python", __file__, "--child", job], check=True)
@@ -189,8 +214,7 @@ def main():
             del spark["__types"], of_json["__types"]
             kept = ANSWERS / f"{fixture}.json"
             if args.bless:
-                lines = [f"{json.dumps(name)}: {json.dumps(spark[name], ensure_ascii=False)}" for name in spark]
-                kept.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+                keep(kept, spark)
             before = json.loads(kept.read_text())
             # The log itself, and its reports in both forms, must all give Spark's rows.
             source = [ROOT / "fixtures/logs" / name for name in (FIXTURES if fixture == ALL else [fixture])]
@@ -208,6 +232,26 @@ def main():
                     if found:
                         failures += 1
                         print(f"{fixture}: {name}, {door}: {found}")
+        if OF_DIALECT in args.only:
+            spark, of_json = told["dialect parquet"], told["dialect ndjson"]
+            del spark["__types"], of_json["__types"]
+            kept = DIALECT.with_suffix(".json")
+            if args.bless:
+                keep(kept, spark)
+            doors = {
+                "the log": ask_dialect([ROOT / "fixtures/logs" / OF_DIALECT], of_dialect),
+                "Parquet": ask_dialect([place / "parquet" / OF_DIALECT], of_dialect),
+                "NDJSON": ask_dialect([place / "ndjson" / OF_DIALECT], of_dialect),
+                "Spark on NDJSON": of_json,
+                "Spark as kept": json.loads(kept.read_text()),
+            }
+            for door, answers in doors.items():
+                for text in of_dialect:
+                    compared += 1
+                    found = differences(answers[text], spark[text]) if text in answers else "not kept"
+                    if found:
+                        failures += 1
+                        print(f"dialect: {text}, {door}: {found}")
         print(f"{compared} answers compared, {failures} differ")
     return 1 if failures else 0
 

@@ -1,6 +1,6 @@
 //! The tables of a session: which there are, and how their files are read.
 
-use crate::scan;
+use crate::scan::{self, Groups};
 use crate::types;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -11,6 +11,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use emberscope_sql_protocol as protocol;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tokio::sync::OnceCell;
 
 /// All tables by name.
 #[derive(Debug, Default)]
@@ -23,6 +24,11 @@ impl Catalog {
         let tables =
             tables.into_iter().map(|table| Ok((table.name.clone(), Arc::new(ReportTable::new(table)?))));
         Ok(Catalog { tables: tables.collect::<Result<_>>()? })
+    }
+
+    /// Every table with its columns.
+    pub(crate) fn table_columns(&self) -> impl Iterator<Item = (&str, &SchemaRef)> {
+        self.tables.iter().map(|(name, table)| (name.as_str(), &table.schema))
     }
 
     /// Names of tables and of their columns, fields of structs included.
@@ -73,6 +79,8 @@ pub(crate) struct ReportTable {
     /// All columns.
     pub(crate) schema: SchemaRef,
     pub(crate) files: Vec<protocol::File>,
+    /// What the files are, once that was looked at.
+    pub(crate) groups: OnceCell<Groups>,
 }
 
 impl ReportTable {
@@ -86,7 +94,12 @@ impl ReportTable {
         }
         let columns = Arc::new(Schema::new(fields.clone()));
         fields.extend(directory_columns(&columns, &table.files));
-        Ok(ReportTable { columns, schema: Arc::new(Schema::new(fields)), files: table.files })
+        Ok(ReportTable::of(columns, Arc::new(Schema::new(fields)), table.files))
+    }
+
+    /// Of these columns.
+    pub(crate) fn of(columns: SchemaRef, schema: SchemaRef, files: Vec<protocol::File>) -> Self {
+        ReportTable { columns, schema, files, groups: OnceCell::new() }
     }
 
     /// The value that the directories of `file` give for a column.

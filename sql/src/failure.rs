@@ -37,13 +37,32 @@ impl Problem {
         let text = &self.failure.message;
         let named = text.strip_prefix("table '").and_then(|rest| rest.split_once("' not found"));
         let Some((name, _)) = named else { return self };
-        let name = name.trim_start_matches("datafusion.").to_owned();
+        let failure = Problem::no_table(name.trim_start_matches("datafusion."), tables).failure;
+        self.failure.message = failure.message;
+        self.failure.hint = failure.hint;
+        self
+    }
+
+    /// About a table that is not among `tables`.
+    pub(crate) fn no_table(name: &str, tables: &[String]) -> Self {
         let known: Vec<&str> = tables.iter().map(String::as_str).collect();
         let all = format!("the tables are {}", known.join(", "));
-        let near = nearest(&name, &known).filter(|hint| hint.starts_with("did you mean"));
-        self.failure.message = format!("there is no table `{name}`");
-        self.failure.hint = Some(near.map_or(all.clone(), |near| format!("{near} {all}")));
-        self
+        let near = nearest(name, &known).filter(|hint| hint.starts_with("did you mean"));
+        Problem::statement(
+            format!("there is no table `{name}`"),
+            Some(near.map_or(all.clone(), |near| format!("{near} {all}"))),
+        )
+    }
+
+    /// With the place in `sql` that its words tell, if it has none.
+    pub(crate) fn placed_in(self, sql: &str) -> Self {
+        if self.failure.kind != FailureKind::Statement || self.failure.position.is_some() {
+            return self;
+        }
+        match crate::place::of(sql, &self.failure.message) {
+            Some(place) => self.at(place.line, place.column),
+            None => self,
+        }
     }
 
     /// With its place.

@@ -4,10 +4,14 @@
 //! reads the Parquet and NDJSON files it is told of and nothing else, and ends when its input does.
 
 mod catalog;
+mod describe;
 mod dialect;
 mod failure;
 mod functions;
 mod output;
+mod place;
+mod reading;
+mod run_keys;
 mod scan;
 mod session;
 #[cfg(test)]

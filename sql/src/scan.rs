@@ -1,6 +1,7 @@
 //! Plans of scans: files of one form and the same columns are read together.
 
 use crate::catalog::ReportTable;
+use crate::reading::InPlace;
 use datafusion::arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use datafusion::catalog::Session;
 use datafusion::common::stats::Precision;
@@ -8,13 +9,13 @@ use datafusion::common::{
     ColumnStatistics, DataFusionError, Result, ScalarValue, Statistics, project_schema,
 };
 use datafusion::datasource::file_format::FileFormat;
-use datafusion::datasource::file_format::json::JsonFormat;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::parquet::metadata::DFParquetMetadata;
 use datafusion::datasource::physical_plan::{
     FileGroup, FileScanConfigBuilder, FileSource, JsonSource, ParquetSource,
 };
+use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::object_store::{ObjectMeta, ObjectStore, path::Path as StorePath};
@@ -33,6 +34,8 @@ const FIRST_LINE_BYTES: u64 = 4 << 20;
 /// Files whose columns come from the same places: form, and the table's columns that their directories or their
 /// statistics give.
 type Group = (Format, BTreeSet<usize>);
+/// All files of a table.
+pub(crate) type Groups = BTreeMap<Group, Vec<PartitionedFile>>;
 
 /// The plan that reads all files of a table.
 pub(crate) async fn plan(
@@ -42,25 +45,30 @@ pub(crate) async fn plan(
     limit: Option<usize>,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let url = ObjectStoreUrl::local_filesystem();
-    let store = state.runtime_env().object_store(&url)?;
-    let concurrency = state.config_options().execution.meta_fetch_concurrency.get();
-    let mut groups: BTreeMap<Group, Vec<PartitionedFile>> = BTreeMap::new();
-    // Futures made beforehand, since a closure that borrows a file is not general enough for the trait's own.
-    let opening: Vec<_> = table.files.iter().map(|file| open(table, state, &store, file)).collect();
-    let mut opened = stream::iter(opening).buffered(concurrency);
-    while let Some((group, file)) = opened.try_next().await? {
-        groups.entry(group).or_default().push(file);
-    }
-    drop(opened);
+    let groups = table.groups.get_or_try_init(|| open_all(table, state, &url)).await?;
     let mut plans = Vec::new();
-    for ((format, given), files) in groups {
-        plans.push(of_group(table, state, &url, format, &given, files, projection, limit).await?);
+    for (group, files) in groups {
+        plans.push(of_group(table, state, &url, group, files.clone(), projection, limit)?);
     }
     match plans.len() {
         0 => Ok(Arc::new(EmptyExec::new(project_schema(&table.schema, projection)?))),
         1 => Ok(plans.remove(0)),
         _ => UnionExec::try_new(plans),
     }
+}
+
+/// Looks into all files of a table, which is done once in a session.
+async fn open_all(table: &ReportTable, state: &dyn Session, url: &ObjectStoreUrl) -> Result<Groups> {
+    let store = state.runtime_env().object_store(url)?;
+    let concurrency = state.config_options().execution.meta_fetch_concurrency.get();
+    let mut groups = Groups::new();
+    // Futures made beforehand, since a closure that borrows a file is not general enough for the trait's own.
+    let opening: Vec<_> = table.files.iter().map(|file| open(table, state, &store, file)).collect();
+    let mut opened = stream::iter(opening).buffered(concurrency);
+    while let Some((group, file)) = opened.try_next().await? {
+        groups.entry(group).or_default().push(file);
+    }
+    Ok(groups)
 }
 
 async fn open(
@@ -168,13 +176,11 @@ fn file_schema(table: &ReportTable, given: &BTreeSet<usize>) -> SchemaRef {
     Arc::new(Schema::new(fields.map(|(_, field)| Arc::clone(field)).collect::<Vec<FieldRef>>()))
 }
 
-#[expect(clippy::too_many_arguments)]
-async fn of_group(
+fn of_group(
     table: &ReportTable,
     state: &dyn Session,
     url: &ObjectStoreUrl,
-    format: Format,
-    given: &BTreeSet<usize>,
+    (format, given): &Group,
     files: Vec<PartitionedFile>,
     projection: Option<&Vec<usize>>,
     limit: Option<usize>,
@@ -192,9 +198,14 @@ async fn of_group(
     let wanted = wanted.into_iter().map(index).collect::<Result<Vec<_>, _>>()?;
 
     let statistics = statistics(schema.table_schema(), schema.file_schema().fields().len(), &files);
-    let (format, source): (Box<dyn FileFormat>, Arc<dyn FileSource>) = match format {
-        Format::Parquet => (Box::new(ParquetFormat::default()), Arc::new(ParquetSource::new(schema))),
-        Format::Ndjson => (Box::new(JsonFormat::default()), Arc::new(JsonSource::new(schema))),
+    let source: Arc<dyn FileSource> = match format {
+        Format::Parquet => {
+            let footers = state.runtime_env().cache_manager.get_file_metadata_cache();
+            let reader = Arc::new(InPlace::new(state.runtime_env().object_store(url)?, footers));
+            let source = ParquetSource::new(schema).with_parquet_file_reader_factory(reader);
+            Arc::new(source)
+        }
+        Format::Ndjson => Arc::new(JsonSource::new(schema)),
     };
     let groups = FileGroup::new(files).split_files(state.config().target_partitions());
     let config = FileScanConfigBuilder::new(url.clone(), source)
@@ -203,7 +214,7 @@ async fn of_group(
         .with_projection_indices(Some(wanted))?
         .with_limit(limit)
         .build();
-    format.create_physical_plan(state, config).await
+    Ok(DataSourceExec::from_data_source(config))
 }
 
 /// What is known of all files together: enough to know which side of a join is the small one.
@@ -238,7 +249,7 @@ mod tests {
             Field::new("a", datafusion::arrow::datatypes::DataType::Int32, true),
             Field::new("b", datafusion::arrow::datatypes::DataType::Int32, true),
         ]));
-        let table = ReportTable { columns: Arc::clone(&columns), schema: columns, files: Vec::new() };
+        let table = ReportTable::of(Arc::clone(&columns), columns, Vec::new());
         let schema = file_schema(&table, &BTreeSet::from([0]));
         assert_eq!(schema.fields().len(), 1);
         assert_eq!(schema.field(0).name(), "b");

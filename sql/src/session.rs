@@ -1,10 +1,12 @@
 //! A session: tables, limits, and answers.
 
 use crate::catalog::Catalog;
-use crate::dialect::{self, lateral::LateralViews};
+use crate::describe;
+use crate::dialect::{self, lateral::LateralViews, pivot::Pivots};
 use crate::failure::Problem;
 use crate::functions;
 use crate::output::Writer;
+use crate::run_keys::RunKeys;
 use datafusion::arrow::datatypes::{Field, Schema};
 use datafusion::catalog::{CatalogProvider, SchemaProvider};
 use datafusion::common::Result;
@@ -12,7 +14,9 @@ use datafusion::execution::context::SQLOptions;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement;
 use emberscope_sql_protocol::{Done, Limits, QUALIFIED_NAME, Table};
@@ -31,6 +35,7 @@ pub(crate) struct Session {
     context: SessionContext,
     names: Vec<String>,
     tables: Vec<String>,
+    catalog: Arc<Catalog>,
 }
 
 impl Session {
@@ -39,16 +44,31 @@ impl Session {
         let names = catalog.names();
         let tables = catalog.table_names();
         let context = context(limits)?;
-        let schemas = Schemas(Arc::new(catalog));
+        let catalog = Arc::new(catalog);
+        let schemas = Schemas(Arc::clone(&catalog));
         let root = context.state().config_options().catalog.default_catalog.clone();
         context.register_catalog(root, Arc::new(schemas));
         context.register_relation_planner(Arc::new(LateralViews))?;
+        context.register_relation_planner(Arc::new(Pivots))?;
         functions::register(&context);
-        Ok(Session { context, names, tables })
+        Ok(Session { context, names, tables, catalog })
     }
 
     /// Answers one statement.
     pub(crate) async fn answer(
+        &self,
+        sql: &str,
+        max_rows: Option<u64>,
+        writer: &mut Writer<'_>,
+    ) -> std::result::Result<Done, Problem> {
+        let answered = match describe::statement(sql, &self.catalog) {
+            Some(of_tables) => self.answer_query(&of_tables?, max_rows, writer).await,
+            None => self.answer_query(sql, max_rows, writer).await,
+        };
+        answered.map_err(|problem| problem.placed_in(sql))
+    }
+
+    async fn answer_query(
         &self,
         sql: &str,
         max_rows: Option<u64>,
@@ -130,7 +150,15 @@ fn context(limits: &Limits) -> Result<SessionContext> {
         .with_memory_pool(Arc::new(pool))
         .with_disk_manager_builder(disk)
         .build_arc()?;
-    Ok(SessionContext::new_with_config_rt(config, runtime))
+    let mut rules = PhysicalOptimizer::new().rules;
+    // After all that moves columns, and before the filters that joins give to scans.
+    let at = rules.iter().rposition(|rule| rule.name() == "ProjectionPushdown").map_or(0, |at| at + 1);
+    rules.insert(at, Arc::new(RunKeys));
+    let state = SessionStateBuilder::new_with_default_features()
+        .with_config(config)
+        .with_runtime_env(runtime)
+        .with_physical_optimizer_rules(rules);
+    Ok(SessionContext::new_with_state(state.build()))
 }
 
 /// For each column of a plan, the name that its table is called by.

@@ -1,6 +1,6 @@
 //! The engine's errors in the words of the one who wrote the statement: Spark's names of functions and types.
 
-use crate::functions::{CONTAINS, MODE, PARSE_TIME, PERCENTILE, SORTED_VALUES, SUBSTRING, TEXT};
+use crate::functions::{CONTAINS, MODE, PARSE_TIME, PERCENTILE, SUBSTRING, TEXT, VALUES};
 use regex::{Captures, Regex};
 use std::sync::LazyLock;
 
@@ -135,7 +135,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     (MODE, "mode"),
     (PARSE_TIME, "to_timestamp"),
     (PERCENTILE, "percentile"),
-    (SORTED_VALUES, "percentile"),
+    (VALUES, "percentile"),
     (SUBSTRING, "substring"),
     (TEXT, "cast"),
 ];

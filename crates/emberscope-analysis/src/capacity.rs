@@ -7,6 +7,7 @@ use crate::context::Context;
 use crate::detector::Threshold;
 use emberscope_log::columns::TaskColumn;
 use emberscope_model::intervals::merged;
+use emberscope_model::memory::{OVERHEAD_FACTOR, SMALLEST_OVERHEAD_BYTES};
 use emberscope_model::run::Executor;
 
 /// Core-time of a run, core-milliseconds.
@@ -160,11 +161,6 @@ pub fn default_overhead_bytes(ctx: &Context<'_>, heap: i64) -> i64 {
     let factor = conf.number("spark.executor.memoryOverheadFactor").unwrap_or(OVERHEAD_FACTOR);
     minimum.max((heap as f64 * factor) as i64)
 }
-
-/// Least overhead before `spark.executor.minMemoryOverhead` (4.0) made it a setting: a constant of Spark.
-const SMALLEST_OVERHEAD_BYTES: i64 = 384 << 20;
-/// Share of the heap before `spark.executor.memoryOverheadFactor` (3.3): a constant of Spark.
-const OVERHEAD_FACTOR: f64 = 0.1;
 
 /// A memory of the executor's resource profile, bytes; profiles give mebibytes.
 fn requested(ctx: &Context<'_>, executor: &Executor, name: &str) -> Option<i64> {

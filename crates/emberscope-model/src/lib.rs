@@ -16,6 +16,7 @@ pub mod failures;
 pub mod follow;
 pub mod intervals;
 pub mod load;
+pub mod memory;
 pub mod occupancy;
 pub mod packed;
 mod parallel;

@@ -4,13 +4,15 @@
 
 pub(crate) mod lateral;
 mod names;
+pub(crate) mod pivot;
 mod rewrite;
+mod spark;
 
 use crate::failure::Problem;
 use datafusion::sql::sqlparser::ast::{Statement, VisitMut};
-use datafusion::sql::sqlparser::dialect::SparkSqlDialect;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
-use datafusion::sql::sqlparser::tokenizer::Token;
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+use spark::Spark;
 
 /// Nesting of expressions at most.
 const MAX_DEPTH: usize = 120;
@@ -18,16 +20,11 @@ const MAX_DEPTH: usize = 120;
 /// The one statement of `sql`, made ready for planning. `known` are names of tables and columns, as they are
 /// spelled.
 pub(crate) fn parse(sql: &str, known: &[String]) -> Result<Statement, Problem> {
-    let dialect = SparkSqlDialect;
-    let mut parser = Parser::new(&dialect).with_recursion_limit(MAX_DEPTH).try_with_sql(sql)?;
+    let mut parser =
+        Parser::new(&Spark).with_recursion_limit(MAX_DEPTH).with_tokens_with_locations(tokens(sql)?);
     while parser.consume_token(&Token::SemiColon) {}
     if parser.peek_token().token == Token::EOF {
         return Err(Problem::statement("there is no statement", Some("write SELECT ... FROM ...")));
-    }
-    let first = parser.peek_token().token.to_string().to_ascii_uppercase();
-    if ["SHOW", "DESCRIBE", "DESC"].contains(&first.as_str()) {
-        let hint = "at the prompt `\\d` lists the tables, and `\\d NAME` the columns of one";
-        return Err(Problem::statement(format!("{first} is not answered"), Some(hint)));
     }
     let mut statement = parser.parse_statement()?;
     let mut is_ended = false;
@@ -49,6 +46,7 @@ pub(crate) fn parse(sql: &str, known: &[String]) -> Result<Statement, Problem> {
         return Err(Problem::read_only());
     }
     let relations = names::Relations::of(&statement);
+    rewrite::texts(&mut statement);
     names::spell(&mut statement, known);
     rewrite::titles(&mut statement, &relations);
     let mut rewriter = rewrite::Rewriter::default();
@@ -57,6 +55,12 @@ pub(crate) fn parse(sql: &str, known: &[String]) -> Result<Statement, Problem> {
         Some(problem) => Err(problem),
         None => Ok(statement),
     }
+}
+
+/// The words of a statement. Texts keep their escapes, since the engine's are not Spark's.
+pub(crate) fn tokens(sql: &str) -> Result<Vec<TokenWithSpan>, Problem> {
+    let words = Tokenizer::new(&Spark, sql).with_unescape(false).tokenize_with_location();
+    words.map_err(|error| Problem::from(ParserError::from(error)))
 }
 
 impl From<ParserError> for Problem {

@@ -1,6 +1,7 @@
 //! Functions that DataFusion lacks, or whose results are not Spark's.
 
 mod json;
+mod json_path;
 mod lists;
 mod percentile;
 mod round;
@@ -14,8 +15,8 @@ use datafusion::prelude::SessionContext;
 
 /// `percentile` of values that are sorted.
 pub(crate) const PERCENTILE: &str = "__percentile";
-/// All values of a group, sorted: two percentiles of the same share them.
-pub(crate) const SORTED_VALUES: &str = "__sorted_values";
+/// All values of a group: two percentiles of the same share them.
+pub(crate) const VALUES: &str = "__values";
 /// A value as text, as `CAST(x AS STRING)` gives it.
 pub(crate) const TEXT: &str = "__text";
 
@@ -32,9 +33,10 @@ pub(crate) const PARSE_TIME: &str = "__parse_time";
 pub(crate) fn register(context: &SessionContext) {
     context.register_udf(ScalarUDF::from(round::Round::new()));
     context.register_udf(ScalarUDF::from(percentile::Percentile::new()));
-    context.register_udaf(AggregateUDF::from(percentile::SortedValues::new()));
+    context.register_udaf(AggregateUDF::from(percentile::Values::new()));
     context.register_udf(ScalarUDF::from(text::Text::new()));
     context.register_udf(ScalarUDF::from(json::ToJson::new()));
     context.register_udf(ScalarUDF::from(json::FromJson::new()));
+    context.register_udf(json_path::get_json_object());
     lists::all().into_iter().chain(strings::all()).chain(time::all()).for_each(|f| context.register_udf(f));
 }

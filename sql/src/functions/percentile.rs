@@ -21,21 +21,21 @@ fn values_type() -> DataType {
     DataType::LargeList(item())
 }
 
-/// All values of a group, sorted.
+/// All values of a group.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(super) struct SortedValues {
+pub(super) struct Values {
     signature: Signature,
 }
 
-impl SortedValues {
+impl Values {
     pub(super) fn new() -> Self {
-        SortedValues { signature: Signature::user_defined(Volatility::Immutable) }
+        Values { signature: Signature::user_defined(Volatility::Immutable) }
     }
 }
 
-impl AggregateUDFImpl for SortedValues {
+impl AggregateUDFImpl for Values {
     fn name(&self) -> &str {
-        super::SORTED_VALUES
+        super::VALUES
     }
 
     fn signature(&self) -> &Signature {
@@ -141,9 +141,7 @@ impl GroupsAccumulator for Groups {
     }
 
     fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
-        let mut groups = self.take(emit_to);
-        groups.iter_mut().for_each(|values| values.sort_unstable_by(f64::total_cmp));
-        Ok(list_of(groups))
+        Ok(list_of(self.take(emit_to)))
     }
 
     fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
@@ -200,8 +198,7 @@ impl Accumulator for One {
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
         // A window asks again and again: the values stay.
-        let mut values = self.0.values.first().cloned().unwrap_or_default();
-        values.sort_unstable_by(f64::total_cmp);
+        let values = self.0.values.first().cloned().unwrap_or_default();
         ScalarValue::try_from_array(&list_of(vec![values]), 0)
     }
 
@@ -215,7 +212,7 @@ impl Accumulator for One {
     }
 }
 
-/// One percentile of sorted values, or several.
+/// One percentile of values, or several.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct Percentile {
     signature: Signature,
@@ -263,13 +260,17 @@ impl ScalarUDFImpl for Percentile {
             let (start, end) = (lists.value_offsets()[row] as usize, lists.value_offsets()[row + 1] as usize);
             if lists.is_valid(row) { &all.values()[start..end] } else { &[] }
         };
+        // The values are put in another order, over and over.
+        let mut scratch = Vec::new();
         if let DataType::List(_) = arrays[1].data_type() {
             let fractions = arrays[1].as_list::<i32>();
             let mut builder = ListBuilder::new(PrimitiveBuilder::<Float64Type>::new());
             for row in 0..lists.len() {
                 let wanted = fractions.value(row);
+                scratch.clear();
+                scratch.extend_from_slice(of(row));
                 for fraction in floats(&wanted).iter().flatten() {
-                    builder.values().append_option(percentile(of(row), fraction)?);
+                    builder.values().append_option(percentile(&mut scratch, fraction)?);
                 }
                 builder.append(!of(row).is_empty());
             }
@@ -277,23 +278,34 @@ impl ScalarUDFImpl for Percentile {
         }
         let fractions = floats(&arrays[1]);
         let picked = (0..lists.len()).map(|row| {
-            if fractions.is_null(row) { Ok(None) } else { percentile(of(row), fractions.value(row)) }
+            if fractions.is_null(row) {
+                return Ok(None);
+            }
+            scratch.clear();
+            scratch.extend_from_slice(of(row));
+            percentile(&mut scratch, fractions.value(row))
         });
         Ok(ColumnarValue::Array(Arc::new(picked.collect::<Result<Float64Array>>()?)))
     }
 }
 
-/// As Spark computes it, to the last bit.
-fn percentile(sorted: &[f64], fraction: f64) -> Result<Option<f64>> {
+/// As Spark computes it, to the last bit. The values are left in another order: only as much of it is made as the
+/// percentile needs, which is a fraction of sorting.
+fn percentile(values: &mut [f64], fraction: f64) -> Result<Option<f64>> {
     if !(0.0..=1.0).contains(&fraction) {
         return exec_err!("percentile takes a fraction from 0 to 1, not {fraction}");
     }
-    if sorted.is_empty() {
+    if values.is_empty() {
         return Ok(None);
     }
-    let position = (sorted.len() - 1) as f64 * fraction;
+    let position = (values.len() - 1) as f64 * fraction;
     let (lower, higher) = (position.floor(), position.ceil());
-    let (low, high) = (sorted[lower as usize], sorted[higher as usize]);
+    let (below, high, _) = values.select_nth_unstable_by(higher as usize, f64::total_cmp);
+    let high = *high;
+    let low = match below.iter().copied().max_by(f64::total_cmp) {
+        Some(low) if lower < higher => low,
+        _ => high,
+    };
     if lower == higher || low == high {
         return Ok(Some(low));
     }
@@ -306,13 +318,13 @@ mod tests {
 
     #[test]
     fn percentiles() {
-        let values = [1.0, 2.0, 4.0, 8.0];
+        let mut values = [8.0, 2.0, 1.0, 4.0];
         for (fraction, expected) in [(0.0, 1.0), (0.5, 3.0), (0.75, 5.0), (1.0, 8.0), (0.25, 1.75)] {
-            assert_eq!(percentile(&values, fraction).unwrap(), Some(expected), "{fraction}");
+            assert_eq!(percentile(&mut values, fraction).unwrap(), Some(expected), "{fraction}");
         }
-        assert_eq!(percentile(&[], 0.5).unwrap(), None);
-        assert_eq!(percentile(&[7.0], 0.9).unwrap(), Some(7.0));
-        assert!(percentile(&values, 1.5).is_err());
-        assert!(percentile(&values, f64::NAN).is_err());
+        assert_eq!(percentile(&mut [], 0.5).unwrap(), None);
+        assert_eq!(percentile(&mut [7.0], 0.9).unwrap(), Some(7.0));
+        assert!(percentile(&mut values, 1.5).is_err());
+        assert!(percentile(&mut values, f64::NAN).is_err());
     }
 }

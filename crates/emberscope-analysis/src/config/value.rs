@@ -1,6 +1,7 @@
 //! Values of settings as Spark reads them (`JavaUtils.byteStringAs`, `JavaUtils.timeStringAs`).
 
 use super::key;
+pub use emberscope_model::memory::parse_bytes;
 
 /// `true`, `false`.
 pub fn parse_bool(text: &str) -> Option<bool> {
@@ -9,25 +10,6 @@ pub fn parse_bool(text: &str) -> Option<bool> {
         "false" => Some(false),
         _ => None,
     }
-}
-
-/// `64m`, `1g`, `512k`, `10485760b`; a bare number is in units of `bare` bytes. Negative ones, which
-/// switch off, stay negative.
-pub fn parse_bytes(text: &str, bare: i64) -> Option<i64> {
-    let text = text.trim().to_ascii_lowercase();
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(text.len());
-    let number: i64 = text[..digits].parse().ok()?;
-    let factor = match text[digits..].trim() {
-        "" => bare,
-        "b" => 1,
-        "k" | "kb" | "kib" => 1 << 10,
-        "m" | "mb" | "mib" => 1 << 20,
-        "g" | "gb" | "gib" => 1 << 30,
-        "t" | "tb" | "tib" => 1 << 40,
-        "p" | "pb" | "pib" => 1 << 50,
-        _ => return None,
-    };
-    number.checked_mul(factor)
 }
 
 /// `10s`, `500ms`, `2min`, `1h`; a bare number is in units of `bare` milliseconds.

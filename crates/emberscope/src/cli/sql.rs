@@ -188,8 +188,8 @@ pub(super) fn mean(args: SqlArgs) -> anyhow::Result<SqlCommand> {
     if let Some(dir) = args.snippets {
         return Ok(SqlCommand::Snippets(dir));
     }
-    let is_terminal = std::io::stdin().is_terminal();
-    let (sources, question) = question(args.words, args.named, args.file, is_terminal)?;
+    let prompts = args.prompt || std::io::stdin().is_terminal();
+    let (sources, question) = question(args.words, args.named, args.file, prompts)?;
     let format = match (args.format, &args.out) {
         (Some(format), _) => Some(format.into()),
         (None, Some(out)) => RowsFormat::of_name(out)?,
@@ -223,14 +223,14 @@ fn question(
     mut words: Vec<String>,
     named: Option<String>,
     file: Option<PathBuf>,
-    is_terminal: bool,
+    prompts: bool,
 ) -> anyhow::Result<(Vec<String>, Question)> {
     let question = match (named, file) {
         (Some(name), _) => Question::Named(name),
         (None, Some(file)) => Question::File(file),
         (None, None) => match words.pop_if(|word| is_statement(word)) {
             Some(statement) => Question::Statement(statement),
-            None if is_terminal => Question::Prompt,
+            None if prompts => Question::Prompt,
             None => Question::File("-".into()),
         },
     };

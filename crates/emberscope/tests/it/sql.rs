@@ -72,14 +72,22 @@ fn is_same(ours: &Value, theirs: &Value) -> bool {
     }
 }
 
-/// Asks all that Spark was asked (`referee/sql.py`) and compares.
+/// Asks all ready-made questions that Spark was asked (`referee/sql.py`) and compares.
 fn compare(name: &str, sources: &[String]) -> usize {
+    let kept = root().join("referee/sql").join(format!("{name}.json"));
+    compare_with(&kept, sources, |question| vec!["--named", question])
+}
+
+/// Asks all that Spark was asked, by these words, and compares.
+fn compare_with(kept: &Path, sources: &[String], words: fn(&str) -> Vec<&str>) -> usize {
     let dir = Dir::new(&[]);
-    let kept = std::fs::read(root().join("referee/sql").join(format!("{name}.json"))).unwrap();
+    let name = kept.file_stem().unwrap().display();
+    let kept = std::fs::read(kept).unwrap();
     let kept: serde_json::Map<String, Value> = serde_json::from_slice(&kept).unwrap();
     for (question, expected) in &kept {
         let mut args: Vec<&str> = sources.iter().map(String::as_str).collect();
-        args.extend(["--quiet", "--named", question]);
+        args.extend(words(question));
+        args.push("--quiet");
         // The order of keys is that of the columns, which a parsed object loses: by names then.
         let columns: Vec<&str> =
             expected["columns"].as_array().unwrap().iter().map(|c| c.as_str().unwrap()).collect();
@@ -146,6 +154,8 @@ fn answers_are_those_of_spark() {
         }
     }
     compared += compare("all-runs", &all);
+    let of_dialect = [fixture("sql-aqe-4.3.0")];
+    compared += compare_with(&root().join("referee/dialect.json"), &of_dialect, |statement| vec![statement]);
     println!("{compared} answers are those of Spark");
 }
 

@@ -1,7 +1,8 @@
 WITH memory AS (
   SELECT application_id,
          application_attempt,
-         SUM(maximum_memory_bytes / 1073741824 * lifetime_ms / 3600000) AS gibHours
+         SUM(container_memory_bytes / 1073741824 * lifetime_ms / 3600000) AS gibHours,
+         CONCAT_WS(', ', SORT_ARRAY(COLLECT_SET(container_memory_basis))) AS memoryFrom
     FROM executor
    GROUP BY application_id, application_attempt
 )
@@ -11,6 +12,7 @@ SELECT a.`user`,
        a.status,
        ROUND(a.allocated_core_ms / 3600000, 3) AS coreHours,
        ROUND(m.gibHours, 3) AS gibHours,
+       m.memoryFrom,
        ROUND(100 * a.busy_core_ms / NULLIF(a.allocated_core_ms, 0), 1) AS busyPercent,
        ROUND(a.allocated_core_ms / 3600000 * :core_hour + COALESCE(m.gibHours, 0) * :gib_hour, 4) AS cost,
        ROUND(SUM(a.allocated_core_ms / 3600000 * :core_hour + COALESCE(m.gibHours, 0) * :gib_hour)

@@ -42,6 +42,9 @@ pub(in crate::cli) struct SqlArgs {
     /// Ask a ready-made question
     #[arg(long, value_name = "NAME", help_heading = "Question")]
     pub(in crate::cli) named: Option<String>,
+    /// Take statement after statement in one session, from a pipe as from a terminal; each ends with `;`
+    #[arg(long, conflicts_with_all = ["file", "named"], help_heading = "Question")]
+    pub(in crate::cli) prompt: bool,
     /// Value of a parameter `:name` of the statement
     #[arg(long, value_name = "NAME=VALUE", value_parser = crate::cli::sql::parameter, help_heading = "Question")]
     pub(in crate::cli) param: Vec<(String, String)>,

@@ -15,6 +15,7 @@ use rustyline::error::ReadlineError;
 use rustyline::history::DefaultHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{CompletionType, Config, Context, Editor, Helper, Highlighter, Hinter};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -70,7 +71,8 @@ pub(super) fn run(
         .auto_add_history(true);
     let mut editor: Editor<Completion, DefaultHistory> = Editor::with_config(config.build())?;
     editor.set_helper(Some(Completion::new()));
-    let history = history_file();
+    // What a program asks is no history of a person's.
+    let history = std::io::stdin().is_terminal().then(history_file).flatten();
     if let Some(history) = &history {
         // There is none the first time.
         _ = editor.load_history(history);
