@@ -242,7 +242,8 @@ fn headline(
                 let wall = wall.map_or_else(String::new, |wall| format!(" of {}", duration(wall)));
                 format!("; stage {} ran longest, {}{wall}", digest.id, duration(digest.running_ms()))
             });
-            format!("{start}no cause can be told, since the log has no task metrics{longest}")
+            let none = if start.is_empty() { "No" } else { "no" };
+            format!("{start}{none} cause can be told, since the log has no task metrics{longest}")
         }
         _ => {
             let nothing = if start.is_empty() { "Nothing" } else { "nothing" };

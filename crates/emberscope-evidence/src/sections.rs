@@ -90,7 +90,8 @@ fn overview(diagnosis: &Diagnosis, report: &EvidenceReport) -> Vec<Block> {
     facts.extend(application.name.as_ref().map(|name| format!("Name: {name}")));
     facts.extend(application.spark_version.as_ref().map(|version| format!("Spark {version}")));
     facts.extend(application.duration_ms.map(|ms| format!("Wall time: {}", duration(ms))));
-    facts.extend(report.sql_id.map(|id| format!("SQL execution: {id}{}", about(report))));
+    let has_run = matches!(report.run_kind, RunKind::EventLog | RunKind::MonitoringApi);
+    facts.extend(report.sql_id.filter(|_| has_run).map(|id| format!("SQL execution: {id}{}", about(report))));
     if let Some(located) = &report.located {
         facts.push(format!("How it was found: {}", located.reason));
     }

@@ -22,13 +22,16 @@ pub struct Wanted {
     pub attempt_id: Option<String>,
     /// The query that is asked about: fetched with its plan whatever the list says.
     pub sql_id: Option<u64>,
+    /// When the server is asked, epoch milliseconds: until then an application that runs has run. `None` of answers that
+    /// were saved at another time.
+    pub asked_at_ms: Option<i64>,
     /// Plans of how many queries to fetch, newest first: each is a request.
     pub plans: usize,
 }
 
 impl Default for Wanted {
     fn default() -> Self {
-        Wanted { attempt_id: None, sql_id: None, plans: 500 }
+        Wanted { attempt_id: None, sql_id: None, asked_at_ms: None, plans: 500 }
     }
 }
 
@@ -125,6 +128,9 @@ pub fn collect(
     let mut metrics = Metrics::default();
     let mut events = Events::new()?;
     application_events(&application.id, application.name.as_deref(), &attempt, &mut events)?;
+    if let Some(asked_at) = wanted.asked_at_ms.filter(|_| made.is_running) {
+        events.add(&json!({ "Event": "io.emberscope.AskedAt", "Timestamp": asked_at }))?;
+    }
     environment_event(environment.as_ref(), &mut events)?;
     executor_events(&executors, &mut events)?;
     sql_starts(&queries, &jobs, &stages, &mut metrics, &mut events)?;

@@ -342,6 +342,14 @@ pub struct TaskThread {
     pub end_time: i64,
 }
 
+/// `io.emberscope.AskedAt`: when a server was asked about an application that runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct AskedAt {
+    /// `Timestamp`, epoch milliseconds.
+    #[serde(rename = "Timestamp", default)]
+    pub time: Int,
+}
+
 /// What a stream lacks, by the names of the events.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "PascalCase")]

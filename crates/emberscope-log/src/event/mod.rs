@@ -86,6 +86,8 @@ pub enum Event {
     TaskThread(app::TaskThread),
     /// Events that whoever wrote this stream had no room for.
     Dropped(app::DroppedEvents),
+    /// `io.emberscope.AskedAt`.
+    AskedAt(app::AskedAt),
     /// The end reason of a task that did not succeed; its row comes as a column row.
     TaskFailure {
         /// Task attempt id.
@@ -140,6 +142,7 @@ pub(crate) enum Kind {
     StreamIdle,
     Connect,
     Dropped,
+    AskedAt,
     /// Part of Spark, without anything to learn from it.
     Quiet,
     Unknown,
@@ -155,6 +158,7 @@ pub(crate) fn kind_of(name: &str) -> Kind {
         "SparkListenerTaskEnd" => Kind::TaskEnd,
         "SparkListenerTaskStart" => Kind::TaskStart,
         "DroppedEvents" if name.starts_with("io.emberscope.") => Kind::Dropped,
+        "AskedAt" if name.starts_with("io.emberscope.") => Kind::AskedAt,
         "DisplayedMetrics" if name.starts_with("io.emberscope.") => Kind::DisplayedMetrics,
         "SparkListenerTaskGettingResult" => Kind::TaskGettingResult,
         "SparkListenerLogStart" => Kind::LogStart,
@@ -315,6 +319,7 @@ pub(crate) fn read_event(
             Event::Connect(event)
         }
         Kind::Dropped => Event::Dropped(parse(line)?),
+        Kind::AskedAt => Event::AskedAt(parse(line)?),
         Kind::Unknown => {
             if memchr::memmem::find(line, b"\"javaThreadId\"").is_some()
                 && let Ok(mapping) = parse::<app::TaskThread>(line)

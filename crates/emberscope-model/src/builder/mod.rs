@@ -343,6 +343,7 @@ impl RunBuilder {
             Event::StreamIdle(_) => {}
             Event::Connect(event) => self.connect.push(event),
             Event::TaskThread(event) => self.task_threads.push(event),
+            Event::AskedAt(event) => self.saw_times(None, event.time.time_ms()),
             Event::Dropped(event) => {
                 for (name, times) in event.dropped {
                     let known = self.dropped_events.entry(redact::text(&name).into_owned()).or_default();

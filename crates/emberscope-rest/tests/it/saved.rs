@@ -256,3 +256,17 @@ fn the_named_attempt_is_taken_and_else_the_newest() {
     };
     assert_eq!((of(None).as_deref(), of(Some("1")).as_deref()), (Some("2"), Some("1")));
 }
+
+#[test]
+fn an_application_that_runs_has_run_until_it_was_asked_about() {
+    let given = Given(vec![
+        ("", r#"{"id":"a","name":"n","attempts":[{"startTimeEpoch":1700000000000,"endTimeEpoch":-1,"completed":false,"lastUpdatedEpoch":1700000000000}]}"#.to_owned()),
+        ("jobs", r#"[{"jobId":0,"status":"RUNNING","stageIds":[],"submissionTime":"2023-11-14T22:13:21.000GMT"}]"#.to_owned()),
+    ]);
+    for (asked_at_ms, lasted_ms) in [(None, 1_000), (Some(1_700_000_060_000), 60_000)] {
+        let wanted = Wanted { asked_at_ms, ..Wanted::default() };
+        let made = collect(&given, &wanted, &|_| {}).unwrap();
+        assert!(made.is_running);
+        assert_eq!(summarize(&run_of(&made)).application.duration_ms, Some(lasted_ms));
+    }
+}

@@ -41,6 +41,7 @@ impl DriverLog {
             )?;
         }
         let stages_of_job = self.stages_of_jobs();
+        let ends = self.ends();
         for (id, job) in &self.jobs {
             let ids = stages_of_job.get(id).cloned().unwrap_or_default();
             let infos: Vec<Value> = ids.iter().map(|stage| self.listed(*stage)).collect();
@@ -55,7 +56,7 @@ impl DriverLog {
         for (key, stage) in &self.stages {
             write(
                 out,
-                &json!({ "Event": "SparkListenerStageSubmitted", "Stage Info": info(*key, stage, false), "Properties": {} }),
+                &json!({ "Event": "SparkListenerStageSubmitted", "Stage Info": info(*key, stage, None), "Properties": {} }),
             )?;
         }
         for (id, task) in &self.tasks {
@@ -64,12 +65,12 @@ impl DriverLog {
         for (key, stage) in self.stages.iter().filter(|(_, stage)| stage.ended_ms.is_some()) {
             write(
                 out,
-                &json!({ "Event": "SparkListenerStageCompleted", "Stage Info": info(*key, stage, true) }),
+                &json!({ "Event": "SparkListenerStageCompleted", "Stage Info": info(*key, stage, ends.get(key).copied()) }),
             )?;
         }
         for (id, job) in &self.jobs {
-            let (end, error) = self.end_of_job(*id, &stages_of_job);
-            let Some(end) = job.end_ms.or(end) else { continue };
+            let (end, error) = self.end_of_job(*id, &stages_of_job, &ends);
+            let Some(end) = job.end_ms.max(end) else { continue };
             let result = match job.is_failed {
                 true => {
                     json!({ "Result": "JobFailed", "Exception": { "Message": error, "Stack Trace": [] } })
@@ -124,19 +125,37 @@ impl DriverLog {
         of_jobs
     }
 
-    /// Of a job that only computes a shuffle no end is logged: it is that of its last stage.
-    fn end_of_job(&self, id: u32, stages: &BTreeMap<u32, BTreeSet<u32>>) -> (Option<i64>, Option<&str>) {
+    /// When stage attempts ended. Lines have whole seconds in most layouts, durations have milliseconds: no stage ends
+    /// before the last of its tasks.
+    fn ends(&self) -> BTreeMap<(u32, u32), i64> {
+        let logged = self.stages.iter().filter_map(|(key, stage)| Some((*key, stage.ended_ms?)));
+        let mut ends: BTreeMap<(u32, u32), i64> = logged.collect();
+        for task in self.tasks.values() {
+            if let (Some(end), Some(last)) = (end_of(task), ends.get_mut(&task.stage)) {
+                *last = end.max(*last);
+            }
+        }
+        ends
+    }
+
+    /// Of a job that only computes a shuffle no end is logged: it is that of its last stage, before which none ends.
+    fn end_of_job(
+        &self,
+        id: u32,
+        stages: &BTreeMap<u32, BTreeSet<u32>>,
+        ends: &BTreeMap<(u32, u32), i64>,
+    ) -> (Option<i64>, Option<&str>) {
         let last = self.jobs.get(&id).and_then(|job| job.final_stage);
-        let attempt = last.and_then(|stage| self.stages.get(&(stage, self.attempt_of(stage))));
+        let end = last.and_then(|stage| ends.get(&(stage, self.attempt_of(stage))).copied());
         let mut own = stages.get(&id).into_iter().flatten();
         let error =
             own.find_map(|stage| self.stages.get(&(*stage, self.attempt_of(*stage)))?.failure.as_deref());
-        (attempt.and_then(|stage| stage.ended_ms), error)
+        (end, error)
     }
 
     fn listed(&self, id: u32) -> Value {
         match self.stages.range((id, 0)..=(id, u32::MAX)).next() {
-            Some((key, stage)) => info(*key, stage, false),
+            Some((key, stage)) => info(*key, stage, None),
             None => {
                 json!({ "Stage ID": id, "Stage Attempt ID": 0, "Stage Name": "", "Number of Tasks": 0, "RDD Info": [], "Parent IDs": [] })
             }
@@ -144,13 +163,13 @@ impl DriverLog {
     }
 }
 
-fn info((id, attempt): (u32, u32), stage: &Stage, is_end: bool) -> Value {
+fn info((id, attempt): (u32, u32), stage: &Stage, end: Option<i64>) -> Value {
     let mut info = json!({
         "Stage ID": id, "Stage Attempt ID": attempt, "Stage Name": stage.name, "Number of Tasks": stage.tasks,
         "RDD Info": [], "Parent IDs": [], "Details": "", "Submission Time": stage.submitted_ms, "Accumulables": [],
     });
-    if is_end {
-        info["Completion Time"] = json!(stage.ended_ms);
+    if let Some(end) = end {
+        info["Completion Time"] = json!(end);
         if let Some(reason) = &stage.failure {
             info["Failure Reason"] = json!(reason);
         }
@@ -212,10 +231,13 @@ fn launch(task: &Task) -> Option<i64> {
     task.launched_ms.or_else(|| Some(task.ended_ms? - task.duration_ms.unwrap_or(0)))
 }
 
+fn end_of(task: &Task) -> Option<i64> {
+    launch(task).zip(task.duration_ms).map(|(launch, duration)| launch + duration).or(task.ended_ms)
+}
+
 /// The end of a task attempt, or if none is known its start.
 fn of_task(id: u64, task: &Task) -> TaskEvent<'_> {
-    let launch_ms = launch(task);
-    let end = launch_ms.zip(task.duration_ms).map(|(launch, duration)| launch + duration).or(task.ended_ms);
+    let (launch_ms, end) = (launch(task), end_of(task));
     let mut info = TaskInfo {
         id,
         index: task.index,

@@ -51,9 +51,16 @@ fn from_api(reading: &Reading, client: &Client, target: &Target) -> Result<Disco
     let wanted = Wanted {
         attempt_id: target.attempt_id.clone(),
         sql_id: reading.sql_id.or(target.address.sql_id),
+        asked_at_ms: now_ms(),
         ..Wanted::default()
     };
     answers::discovery(&label, &live, &wanted, &|count| progress.at(count))
+}
+
+/// This machine's time: answers about an application that runs tell no other.
+fn now_ms() -> Option<i64> {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).ok()?;
+    i64::try_from(now.as_millis()).ok()
 }
 
 /// Answers of a server.
