@@ -113,10 +113,7 @@ fn attribution(diagnosis: &Diagnosis, width: usize, all: bool) -> Vec<Line> {
         lines.push(Line::default());
         let start = Line::text(Tone::Strong, "Operators").and(Tone::Plain, "  ");
         lines.extend(items(start, Tone::Plain, &operators, width));
-        let of = format!(
-            "  of {} run time of queries' tasks, added up",
-            duration(sums.operators.total_ms)
-        );
+        let of = format!("  of {} run time of queries' tasks, added up", duration(sums.operators.total_ms));
         lines.push(Line::text(Tone::Faint, of));
     }
     lines
