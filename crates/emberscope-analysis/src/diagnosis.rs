@@ -106,7 +106,10 @@ pub fn diagnose_in(context: &Context<'_>, options: &Options) -> Diagnosis {
     let attribution = attribute(context, model_error);
     let mut verdict = verdict(context, pricer.as_ref(), &priced, &attribution);
     if let Some(what) = options.restriction() {
-        verdict.headline = format!("Only {what}: {}", verdict.headline);
+        verdict.headline = match verdict.headline.strip_prefix("So far: ") {
+            Some(headline) => format!("Only {what}, so far: {headline}"),
+            None => format!("Only {what}: {}", verdict.headline),
+        };
     }
     let findings: Vec<Finding> = priced.into_iter().map(|priced| priced.finding).collect();
     not_checked.sort_by(|a, b| (a.kind, &a.reason).cmp(&(b.kind, &b.reason)));

@@ -132,7 +132,7 @@ impl FetchError {
                 "--ca-cert FILE names the authority of a private certificate; --insecure does without checking"
                     .to_owned()
             }
-            Self::Connection { reason, .. } if reason.contains("tls handshake") => {
+            Self::Connection { reason, .. } if NO_TLS.iter().any(|words| reason.contains(words)) => {
                 "that port may not speak https: try http, or the port that does".to_owned()
             }
             Self::Connection { .. } => {
@@ -178,6 +178,9 @@ impl FetchError {
         if let Self::Status { status, .. } = self { Some(*status) } else { None }
     }
 }
+
+/// What is said of an answer that is no TLS.
+const NO_TLS: [&str; 2] = ["tls handshake", "InvalidContentType"];
 
 fn status_hint(status: u16, wants_kerberos: bool) -> String {
     match status {

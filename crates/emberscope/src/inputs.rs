@@ -95,6 +95,15 @@ fn tell_left_aside(reading: &Reading, found: &[RunSource]) {
     }
 }
 
+/// What to do about a source that is not there: `host:18080/history/app-1` may be meant as an address.
+fn hint_of(source: &str, otherwise: &str) -> String {
+    let port = source.split('/').next().and_then(|host| host.rsplit_once(':')).map(|(_, port)| port);
+    match port.is_some_and(|port| port.parse::<u16>().is_ok()) {
+        true => format!("if this is an address, begin it with http://: http://{source}"),
+        false => otherwise.to_owned(),
+    }
+}
+
 /// The runs of a server, or of its saved answers; `None` if the source names neither.
 pub(crate) fn elsewhere(reading: &Reading, source: &str) -> Option<Result<Discovery, (String, String)>> {
     if remote::is_address(source) {
@@ -105,8 +114,9 @@ pub(crate) fn elsewhere(reading: &Reading, source: &str) -> Option<Result<Discov
 
 /// What a source holds; what it does not is told, or kept for the end.
 pub(crate) fn find(reading: &Reading, guards: &[Guard], source: &str, tally: &mut Tally) -> Vec<RunSource> {
-    let found = elsewhere(reading, source)
-        .unwrap_or_else(|| discover(source).map_err(|error| (error.to_string(), error.hint().to_owned())));
+    let found = elsewhere(reading, source).unwrap_or_else(|| {
+        discover(source).map_err(|error| (error.to_string(), hint_of(source, error.hint())))
+    });
     let mut found = match found {
         Ok(found) => found,
         Err((message, hint)) => {

@@ -7,6 +7,7 @@ use crate::recorded::{Recorded, run_of};
 use emberscope_analysis::context::Context;
 use emberscope_analysis::diagnosis::{Diagnosis, Options, diagnose_in};
 use emberscope_analysis::finding::{Finding, Severity};
+use emberscope_evidence::locate::{locate, working};
 use emberscope_log::block::ParseOptions;
 use emberscope_log::scan::ScanOptions;
 use emberscope_log::source::discover;
@@ -122,4 +123,22 @@ fn answers_give_the_findings_of_the_log() {
         unexplained.len(),
         unexplained.join("\n")
     );
+}
+
+#[test]
+fn a_command_is_found_with_the_query_that_it_runs() {
+    let found = discover(root().join("fixtures/logs/delta-3.5.9").to_str().unwrap()).unwrap();
+    let run = load(&found.runs[0], ScanOptions::default(), ParseOptions::default(), &|_| {});
+    let options = Options::default();
+    let context = Context::of(&run, &options.thresholds);
+    let commands: Vec<_> =
+        run.sql_executions.iter().filter(|one| one.is_root() && working(&run, one.id) != one.id).collect();
+    assert!(!commands.is_empty());
+    for command in commands {
+        let inside = run.sql_execution(working(&run, command.id)).unwrap();
+        assert_eq!((inside.root_id, command.job_ids.len()), (Some(command.id), 0));
+        assert!(!inside.job_ids.is_empty());
+        let located = locate(&context, None, command.start_ms);
+        assert_eq!(located.sql_id, Some(inside.id), "{}", located.reason);
+    }
 }

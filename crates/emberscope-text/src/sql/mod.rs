@@ -195,12 +195,29 @@ fn parsed(tokens: &[TokenWithSpan]) -> Result<sqlparser::ast::Statement, sqlpars
     if tokens.iter().filter(|token| is_level(&token.token)).count() > MOST_LEVELS {
         return Err(sqlparser::parser::ParserError::RecursionLimitExceeded);
     }
+    let tokens = without_directory(tokens).unwrap_or(tokens);
     let mut parser = Parser::new(&SparkSqlDialect).with_tokens_with_locations(tokens.to_vec());
     let statement = parser.parse_statement()?;
     match parser.peek_token().token {
         Token::EOF => Ok(statement),
         rest => Err(sqlparser::parser::ParserError::ParserError(format!("`{rest}` is not expected"))),
     }
+}
+
+/// The query of `INSERT OVERWRITE [LOCAL] DIRECTORY 'place' [USING format] [OPTIONS (...)] query`, which the parser does
+/// not know whole.
+fn without_directory(tokens: &[TokenWithSpan]) -> Option<&[TokenWithSpan]> {
+    let is = |token: &TokenWithSpan, word: &str| matches!(&token.token, Token::Word(one) if one.value.eq_ignore_ascii_case(word));
+    let mut words = tokens.iter().filter(|token| !matches!(token.token, Token::Whitespace(_)));
+    let begins = words.next().is_some_and(|token| is(token, "INSERT"))
+        && words.next().is_some_and(|token| is(token, "OVERWRITE"));
+    if !begins || !words.take(2).any(|token| is(token, "DIRECTORY")) {
+        return None;
+    }
+    let start = tokens
+        .iter()
+        .position(|token| ["SELECT", "WITH", "FROM", "VALUES"].iter().any(|word| is(token, word)))?;
+    Some(&tokens[start..])
 }
 
 /// Words that statements with a plan begin with.

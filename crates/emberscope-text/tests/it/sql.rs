@@ -138,3 +138,17 @@ fn deep_statements_are_read_to_their_end() {
         assert!(found.fragments.len() >= least, "{} of {}", found.fragments.len(), &text[..60]);
     }
 }
+
+#[test]
+fn a_query_into_a_directory() {
+    let text = "INSERT OVERWRITE LOCAL DIRECTORY '/tmp/x' USING parquet OPTIONS (a 'b')\nWITH c AS (SELECT k FROM t)\nSELECT k, f(k) FROM c GROUP BY k";
+    let found = outline(text);
+    assert!(found.notes.is_empty(), "{:?}", found.notes);
+    let keys = of(text, FragmentKind::GroupBy);
+    assert_eq!((keys[0].start.line, keys[0].columns.as_slice()), (3, &["k".to_owned()][..]));
+    assert_eq!(found.calls.len(), 1);
+    assert_eq!(
+        (found.calls[0].text.as_str(), found.calls[0].tables.as_slice()),
+        ("f(k)", &["f".to_owned()][..])
+    );
+}

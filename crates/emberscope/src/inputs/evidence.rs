@@ -211,12 +211,18 @@ fn shown(file: &Path) -> String {
 }
 
 fn read(option: &str, file: &Path, most: u64) -> anyhow::Result<String> {
-    let size = std::fs::metadata(file).map_err(|error| unreadable(option, file, &error))?.len();
-    if size > most {
+    let opened: std::io::Result<Box<dyn Read>> = match file.to_str() {
+        Some("-") => Ok(Box::new(std::io::stdin())),
+        _ => std::fs::File::open(file).map(|file| Box::new(file) as Box<dyn Read>),
+    };
+    let mut bytes = Vec::new();
+    opened
+        .and_then(|opened| opened.take(most + 1).read_to_end(&mut bytes))
+        .map_err(|error| unreadable(option, file, &error))?;
+    if bytes.len() as u64 > most {
         let message = format!("{option} {}: larger than {most} bytes", file.display());
         return Err(UsageError::new(message, "cut out the part that is meant").into());
     }
-    let bytes = std::fs::read(file).map_err(|error| unreadable(option, file, &error))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -335,3 +335,57 @@ fn thresholds_of_locating_can_be_set() {
     assert_eq!(json["evidence_report"]["sql_id"], Value::Null);
     assert!(!json["evidence_report"]["located"]["candidates"].as_array().unwrap().is_empty());
 }
+
+#[test]
+fn the_address_in_a_log_is_asked_only_if_it_is_its_own() {
+    let dir = Dir::new(&[("logs/app-1", base::log().as_bytes())]);
+    let server = Server::start(&dir, &["logs", "--open"]);
+    let lines = |id: &str, words: &str| {
+        format!(
+            "26/11/30 19:49:40 INFO SparkContext: Running Spark version 4.3.0\n\
+             26/11/30 19:49:41 INFO StandaloneSchedulerBackend: Connected to Spark cluster with app ID {id}\n\
+             26/11/30 19:49:41 INFO {words} http://{}/history/app-1\n\
+             26/11/30 19:49:42 INFO DAGScheduler: Got job 4 (count at X:1) with 2 output partitions\n\
+             26/11/30 19:49:43 INFO DAGScheduler: Job 4 finished: count at X:1, took 1.0 s\n",
+            server.address()
+        )
+    };
+    let other = "app-20260101000000-0007";
+    let kind = |name: &str, log: String, more: &[&str]| {
+        std::fs::write(dir.path().join(name), log).unwrap();
+        let (_, json) = report(&dir, &[&["--driver-log", name], more].concat());
+        json["evidence_report"]["run_kind"].as_str().unwrap().to_owned()
+    };
+    let ui = "SparkUI: Bound SparkUI to 0.0.0.0, and started at";
+    // Neither another application that has the port by now, nor what a program happens to name.
+    assert_eq!(kind("other.log", lines(other, ui), &[]), "driver_log");
+    assert_eq!(kind("program.log", lines("none", "Airflow: see"), &[]), "driver_log");
+    assert_eq!(kind("own.log", lines("none", ui), &["--no-follow"]), "driver_log");
+    assert_eq!(kind("own.log", lines("none", ui), &[]), "event_log");
+}
+
+#[test]
+fn what_is_no_run_is_told_with_what_to_do() {
+    let dir = dir();
+    let log = root().join("fixtures/logs/sql-aqe-3.5.9");
+    let inside = std::fs::read_dir(&log).unwrap().next().unwrap().unwrap().path();
+    for (args, words) in [
+        (&["diagnose", "run.log"][..], "--driver-log"),
+        (&["diagnose", "--driver-log", inside.to_str().unwrap()], "it is an event log"),
+        (&["diagnose", "--driver-log", "e.txt"], "--explain"),
+        (&["diagnose", "host:18080/history/app-1"], "begin it with http://"),
+        (&["diagnose", log.to_str().unwrap(), "--sql-id", "99"], "there are SQL executions 0"),
+    ] {
+        let output = show(&dir.run(args));
+        assert!(!output.starts_with("exit code: 0") && output.contains(words), "{output}");
+    }
+    // A plan is no run that has died.
+    let (text, json) = report(&dir, &["--explain", "e.txt"]);
+    assert!(text.contains("A plan, not a run") && text.contains("What the plan alone tells"), "{text}");
+    assert_eq!(json["findings"].as_array().unwrap().len(), 0);
+    let (text, _) = report(&dir, &["--log", "run.log"]);
+    assert!(
+        text.contains("No cause can be told, since the log has no task metrics; stage "),
+        "{text}"
+    );
+}
