@@ -384,8 +384,5 @@ fn what_is_no_run_is_told_with_what_to_do() {
     assert!(text.contains("A plan, not a run") && text.contains("What the plan alone tells"), "{text}");
     assert_eq!(json["findings"].as_array().unwrap().len(), 0);
     let (text, _) = report(&dir, &["--log", "run.log"]);
-    assert!(
-        text.contains("No cause can be told, since the log has no task metrics; stage "),
-        "{text}"
-    );
+    assert!(text.contains("No cause can be told, since the log has no task metrics; stage "), "{text}");
 }
