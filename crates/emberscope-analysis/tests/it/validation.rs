@@ -254,7 +254,7 @@ fn pairs(page: &mut String, judged: &[Judged<'_>]) {
          *Hit*: the middle of the range is within 25 % or 1 s of what was measured. *Noise*: spread of the repeats over their median, the larger of both \
          twins; pairs above 10 % or without three repeats do not count.\n\n| pair | split | wall s | measured s | predicted s | noise | hit |\n|---|---|--:|--:|--:|--:|---|\n",
     );
-    let (mut counted, mut hits) = (0, 0);
+    let (mut counted, mut hits, mut all, mut all_hits, mut more, mut less) = (0, 0, 0, 0, 0, 0);
     for bad in
         judged.iter().filter(|one| one.label.role == "bad" && one.label.saves.as_deref() == Some("wall"))
     {
@@ -288,6 +288,11 @@ fn pairs(page: &mut String, judged: &[Judged<'_>]) {
         let counts = noise <= 0.1 && bad_ms.len() >= 3 && good_ms.len() >= 3;
         counted += usize::from(counts);
         hits += usize::from(counts && is_hit);
+        all += 1;
+        all_hits += usize::from(is_hit);
+        // The promise is the range: what was measured may lie above it, but should not lie below.
+        less += usize::from(measured < low as f64 - 1000.0);
+        more += usize::from(measured > high as f64 + 1000.0);
         let hit = match (counts, is_hit) {
             (true, true) => "yes",
             (true, false) => "no",
@@ -306,5 +311,10 @@ fn pairs(page: &mut String, judged: &[Judged<'_>]) {
             noise * 100.0
         );
     }
-    _ = write!(page, "\n{hits} of {counted} pairs that count are hit.\n");
+    _ = write!(
+        page,
+        "\n{hits} of {counted} pairs that count are hit. Of all {all}, whatever their noise and repeats, {all_hits} are; in {} the \
+         measured saving lies within the predicted range or 1 s from it, in {more} more was saved and in {less} less.\n",
+        all - more - less
+    );
 }
