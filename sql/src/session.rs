@@ -27,6 +27,8 @@ use std::sync::Arc;
 
 /// Memory the process takes beside what queries are granted: code, metadata of files, batches on their way.
 const OVERHEAD_BYTES: u64 = 320 << 20;
+/// Most rows of an answer that is planned as its first rows; a longer one is cut as it is told.
+const MOST_FIRST_ROWS: u64 = 100_000;
 /// Consumers of memory that an error names.
 const NAMED_CONSUMERS: usize = 3;
 
@@ -84,7 +86,8 @@ impl Session {
         let metadata = qualified_names(&plan);
         let is_query = !matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_));
         let mut frame = DataFrame::new(state, plan);
-        if let (Some(max_rows), true) = (max_rows, is_query) {
+        // The first of very many rows are kept in memory, where a sort of all of them can go to disk.
+        if let (Some(max_rows @ ..=MOST_FIRST_ROWS), true) = (max_rows, is_query) {
             let one_more = usize::try_from(max_rows).unwrap_or(usize::MAX).saturating_add(1);
             frame = frame.limit(0, Some(one_more))?;
         }

@@ -78,6 +78,11 @@ pub struct Client {
     output: BufReader<ChildStdout>,
 }
 
+/// How long the engine's allocator keeps memory that is free, milliseconds. It gives it back at once otherwise, and a
+/// third of the time of a large aggregate went into having it cleared and given again.
+const PURGE_DELAY: &str = "MIMALLOC_PURGE_DELAY";
+const KEPT_MS: &str = "10000";
+
 impl Client {
     /// Starts `program`.
     ///
@@ -86,6 +91,9 @@ impl Client {
     pub fn start(program: &Path) -> Result<Client, Refused> {
         let mut command = Command::new(program);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        if std::env::var_os(PURGE_DELAY).is_none() {
+            command.env(PURGE_DELAY, KEPT_MS);
+        }
         let mut child = command.spawn().map_err(|error| {
             Refused::new(format!("{}: cannot be started: {error}", program.display()), how_to_get_it())
         })?;
