@@ -130,22 +130,24 @@ def reason(reasons: list[dict[str, str]], kind: str, how: str, name: str) -> dic
     return next((one for one in reasons if holds(one)), None)
 
 
-def many_tasks(cache: Path) -> spark.Log:
-    """A log of a stage with many tasks, made once."""
-    place = cache / "many-tasks"
+def made_once(cache: Path, name: str, source: str) -> spark.Log:
+    """The log of a script on Spark 4.3.0, made once."""
+    place = cache / name
     script, logs = place / "many.py", place / "logs"
-    if not script.exists() or script.read_text() != MANY or not list(logs.glob("local-*[!s]")):
+    if not script.exists() or script.read_text() != source or not list(logs.glob("local-*[!s]")):
         shutil.rmtree(place, ignore_errors=True)
         logs.mkdir(parents=True)
-        make_many_tasks(cache / "venv-4.3.0" / "bin" / "python", script, logs)
+        script.write_text(source)
+        python = cache / "venv-4.3.0" / "bin" / "python"
+        subprocess.run([str(python), str(script), logs.as_uri()], check=True, cwd=place, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, env=dict(os.environ, SPARK_LOCAL_IP=spark.HOST), timeout=1800)
     (log,) = [path for path in logs.iterdir() if not path.name.startswith(".")]
-    return spark.Log("many-tasks", log, log.name, *spark.identity(log))
+    return spark.Log(name, log, log.name, *spark.identity(log))
 
 
-def make_many_tasks(python: Path, script: Path, logs: Path) -> None:
-    script.write_text(MANY)
-    subprocess.run([str(python), str(script), logs.as_uri()], check=True, cwd=logs.parent, stdout=subprocess.DEVNULL,
-                   stderr=subprocess.DEVNULL, env=dict(os.environ, SPARK_LOCAL_IP=spark.HOST), timeout=900)
+def many_tasks(cache: Path) -> spark.Log:
+    """A log of a stage with many tasks."""
+    return made_once(cache, "many-tasks", MANY)
 
 
 def compare(version: str, logs: list[spark.Log], cache: Path, reasons: list[dict[str, str]], used: set[str]) -> list[str]:

@@ -11,9 +11,6 @@ Emberscope must say how many it does not know. EMBERSCOPE names the program.
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -35,21 +32,6 @@ for n in range({QUERIES}):
     spark.range(0, 10, 1, 2).selectExpr("id + %d" % n).collect()
 spark.stop()
 """
-
-
-def many_queries(cache: Path) -> spark.Log:
-    """A log of many small queries, made once."""
-    place = cache / "many-queries"
-    script, logs = place / "many.py", place / "logs"
-    if not script.exists() or script.read_text() != SCRIPT or not list(logs.glob("local-*[!s]")):
-        shutil.rmtree(place, ignore_errors=True)
-        logs.mkdir(parents=True)
-        script.write_text(SCRIPT)
-        python = cache / f"venv-{VERSION}" / "bin" / "python"
-        subprocess.run([str(python), str(script), logs.as_uri()], check=True, cwd=place, stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL, env=dict(os.environ, SPARK_LOCAL_IP=spark.HOST), timeout=1800)
-    (log,) = [path for path in logs.iterdir() if not path.name.startswith(".")]
-    return spark.Log("many-queries", log, log.name, *spark.identity(log))
 
 
 def counts(summary: dict[str, Any]) -> dict[str, int]:
@@ -102,7 +84,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "emberscope")
     cache = parser.parse_args().cache
-    logs, problems = [many_queries(cache), rest.many_tasks(cache)], []
+    logs, problems = [rest.made_once(cache, "many-queries", SCRIPT), rest.many_tasks(cache)], []
     for kept in (spark.MANY, str(KEPT)):
         ask(logs, cache, kept, problems)
     return 1 if problems else 0

@@ -8,7 +8,7 @@ use emberscope_model::sql::SqlExecution;
 use emberscope_text::sql::{FragmentKind, Outline, normalised};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// An execution that may be meant.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -41,6 +41,10 @@ pub struct Located {
 pub fn locate(context: &Context<'_>, text: Option<(&str, &Outline)>, submitted_ms: Option<i64>) -> Located {
     let wanted = text.map(|(text, outline)| (normalised(text), outline));
     let roots = context.run.sql_executions.iter().filter(|one| one.is_root());
+    let mut within: BTreeMap<u64, Vec<&SqlExecution>> = BTreeMap::new();
+    for one in context.run.sql_executions.iter().filter(|one| !one.is_root()) {
+        within.entry(one.root_id.unwrap_or(one.id)).or_default().push(one);
+    }
     let mut candidates: Vec<Candidate> = roots
         .map(|root| {
             let (text, outline) = match &wanted {
@@ -48,9 +52,10 @@ pub fn locate(context: &Context<'_>, text: Option<(&str, &Outline)>, submitted_m
                 None => (None, None),
             };
             let like = |one: &SqlExecution| Some(score(context, one, text?, outline?));
-            let family = std::iter::once(root).chain(within(context.run, root.id));
+            let within = within.get(&root.id).map_or(&[][..], Vec::as_slice);
+            let family = std::iter::once(root).chain(within.iter().copied());
             Candidate {
-                sql_id: working(context.run, root.id),
+                sql_id: busiest(root, within),
                 description: root.description.clone().unwrap_or_default(),
                 start_time_ms: root.start_ms,
                 score: family.filter_map(like).reduce(f64::max).unwrap_or(1.0),
@@ -68,17 +73,20 @@ pub fn locate(context: &Context<'_>, text: Option<(&str, &Outline)>, submitted_m
     Located { sql_id, reason, candidates }
 }
 
-/// Executions within one.
-fn within(run: &Run, root: u64) -> impl Iterator<Item = &SqlExecution> {
-    run.sql_executions.iter().filter(move |one| one.root_id == Some(root) && one.id != root)
-}
-
 /// The execution that did the work of `id`: itself, or if it has no job of its own the one within it that has most.
 /// Spark 3.4 and later run the query of a command, such as `INSERT OVERWRITE DIRECTORY`, as one of its own.
 pub fn working(run: &Run, id: u64) -> u64 {
-    let Some(root) = run.sql_execution(id).filter(|one| one.job_ids.is_empty()) else { return id };
-    let busy = within(run, root.id).filter(|one| !one.job_ids.is_empty());
-    busy.max_by_key(|one| (one.job_ids.len(), std::cmp::Reverse(one.id))).map_or(id, |one| one.id)
+    let within: Vec<&SqlExecution> =
+        run.sql_executions.iter().filter(|one| one.root_id == Some(id) && one.id != id).collect();
+    run.sql_execution(id).map_or(id, |root| busiest(root, &within))
+}
+
+fn busiest(root: &SqlExecution, within: &[&SqlExecution]) -> u64 {
+    if !root.job_ids.is_empty() {
+        return root.id;
+    }
+    let busy = within.iter().filter(|one| !one.job_ids.is_empty());
+    busy.max_by_key(|one| (one.job_ids.len(), std::cmp::Reverse(one.id))).map_or(root.id, |one| one.id)
 }
 
 /// From where on a score says something.

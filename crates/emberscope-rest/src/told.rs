@@ -86,11 +86,14 @@ pub(crate) fn sql_starts(
     events: &mut Events,
 ) -> io::Result<()> {
     let of_jobs: BTreeMap<u32, &[u32]> = jobs.iter().map(|job| (job.job_id, &job.stage_ids[..])).collect();
+    let mut ran: BTreeMap<u32, Vec<&Stage>> = BTreeMap::new();
+    for stage in stages.iter().filter(|stage| stage.status == "COMPLETE") {
+        ran.entry(stage.stage_id).or_default().push(stage);
+    }
     for sql in queries {
-        let own: BTreeSet<u32> =
+        let ids: BTreeSet<u32> =
             sql.job_ids().filter_map(|job| of_jobs.get(&job)).flat_map(|ids| ids.iter().copied()).collect();
-        let ran = |stage: &&Stage| own.contains(&stage.stage_id) && stage.status == "COMPLETE";
-        let own: Vec<&Stage> = stages.iter().filter(ran).collect();
+        let own: Vec<&Stage> = ids.iter().filter_map(|id| ran.get(id)).flatten().copied().collect();
         let mut event = json!({
             "Event": "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart", "executionId": sql.id,
             "description": sql.description, "details": "", "physicalPlanDescription": sql.plan_description,
