@@ -9,6 +9,7 @@ use emberscope_log::columns::TaskColumn;
 use emberscope_model::intervals::merged;
 use emberscope_model::memory::{OVERHEAD_FACTOR, SMALLEST_OVERHEAD_BYTES};
 use emberscope_model::run::Executor;
+use std::collections::HashMap;
 
 /// Core-time of a run, core-milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,14 +91,6 @@ pub fn cores_at(ctx: &Context<'_>, time_ms: i64) -> i64 {
     ctx.run.executors.iter().filter(is_there).map(|executor| i64::from(executor.cores.unwrap_or(0))).sum()
 }
 
-/// Number of executors that are there at a time.
-pub fn executors_at(ctx: &Context<'_>, time_ms: i64) -> usize {
-    let is_there = |executor: &&Executor| {
-        executor.lifetime(ctx.end_ms).is_some_and(|(added, removed)| added <= time_ms && time_ms < removed)
-    };
-    ctx.run.executors.iter().filter(is_there).count()
-}
-
 fn peak_cores(ctx: &Context<'_>) -> i64 {
     let starts = ctx.run.executors.iter().filter_map(|executor| executor.added_ms);
     starts.map(|time| cores_at(ctx, time)).max().unwrap_or(0)
@@ -130,6 +123,39 @@ pub fn held_core_ms(ctx: &Context<'_>, from_ms: i64, to_ms: i64) -> i64 {
 pub fn was_given_back(executor: &Executor) -> bool {
     let reason = executor.removed_reason.as_deref().unwrap_or("").to_ascii_lowercase();
     ["killed by driver", "idle"].iter().any(|text| reason.contains(text))
+}
+
+/// From when on executors that were given back took no more tasks, where that is before their removal: a killed
+/// executor may take seconds to go. It is so from the first stage on that waited for another executor to come while
+/// this one had nothing to do. In the order of the run's executors, epoch milliseconds.
+pub fn left_early(ctx: &Context<'_>) -> Vec<Option<i64>> {
+    let number_of: HashMap<&str, usize> =
+        ctx.run.executors.iter().enumerate().map(|(n, executor)| (executor.id.as_str(), n)).collect();
+    let mut last_use: Vec<Option<i64>> = ctx.run.executors.iter().map(|executor| executor.added_ms).collect();
+    let mut waits: Vec<i64> = Vec::new();
+    for digest in &ctx.stages {
+        let Some((_, end)) = digest.running else { continue };
+        let mut first: Option<(i64, usize)> = None;
+        for ((id, ..), (launch, _)) in digest.executors.iter().zip(&digest.executor_firsts) {
+            let Some(&executor) = number_of.get(ctx.text(*id)) else { continue };
+            last_use[executor] = last_use[executor].max(Some(end));
+            first = first.into_iter().chain([(*launch, executor)]).min();
+        }
+        let submitted = ctx.run.stages[digest.position].submitted_ms;
+        let came = first.and_then(|(_, executor)| ctx.run.executors[executor].added_ms);
+        if let (Some(submitted), Some(came)) = (submitted, came)
+            && came > submitted
+        {
+            waits.push(submitted);
+        }
+    }
+    waits.sort_unstable();
+    let left = |(executor, idle_from): (&Executor, Option<i64>)| {
+        let (idle_from, removed) = (idle_from?, executor.removed_ms.filter(|_| was_given_back(executor))?);
+        let next = waits.get(waits.partition_point(|wait| *wait < idle_from))?;
+        (*next < removed).then_some(*next)
+    };
+    ctx.run.executors.iter().zip(last_use).map(left).collect()
 }
 
 /// Heap of an executor, bytes: of its resource profile, else of the configuration.

@@ -105,7 +105,9 @@ pub(crate) enum ClaimedPlace {
     Stage(Place),
     GapBefore(u32),
     End,
-    Executors,
+    /// Executors that came until a time, epoch milliseconds.
+    ExecutorsBy(i64),
+    Slots,
 }
 
 /// Prices claims, drops what does not matter, and puts the rest in order.
@@ -149,7 +151,7 @@ fn bound(context: &Context<'_>, claim: &Claim) -> i64 {
         .map(|edit| match edit {
             Edit::JobSooner { by_ms, .. } | Edit::EndSooner { by_ms } => *by_ms,
             Edit::ExecutorsBy { until_ms, at_ms } => (until_ms - at_ms).max(0),
-            Edit::ScaleSlots { .. } => context.wall_ms.unwrap_or(0),
+            Edit::ScaleSlots { .. } | Edit::DropJob { .. } => context.wall_ms.unwrap_or(0),
             _ => 0,
         })
         .sum();
@@ -294,9 +296,10 @@ fn rounding_error(context: &Context<'_>, scope: &Scope) -> Option<f64> {
 
 fn claimed(edit: &Edit) -> Option<ClaimedPlace> {
     Some(match edit {
-        Edit::JobSooner { job, .. } => ClaimedPlace::GapBefore(*job),
+        Edit::JobSooner { job, .. } | Edit::DropJob { job } => ClaimedPlace::GapBefore(*job),
         Edit::EndSooner { .. } => ClaimedPlace::End,
-        Edit::ExecutorsBy { .. } | Edit::ScaleSlots { .. } => ClaimedPlace::Executors,
+        Edit::ExecutorsBy { until_ms, .. } => ClaimedPlace::ExecutorsBy(*until_ms),
+        Edit::ScaleSlots { .. } => ClaimedPlace::Slots,
         other => ClaimedPlace::Stage(other.place()?),
     })
 }

@@ -1,13 +1,14 @@
 //! Work that waited for executors to come.
 
-use crate::capacity::{executors_at, was_given_back};
+use crate::capacity::{left_early, was_given_back};
 use crate::context::{Context, StageDigest};
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Scope, Worth};
 use crate::replay::Edit;
+use crate::stage_view::{StageView, Task};
 use crate::words::{count, duration, rounded};
 use emberscope_model::run::Executor;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 const MIN_WAIT_MS: Threshold = Threshold {
     tag: "COLD",
@@ -30,6 +31,20 @@ const WAIT_SHARE: Threshold = Threshold {
     doc: "Share of the wall time from which `min_short_wait_ms` is enough.",
 };
 
+const AGAIN_WAIT_MS: Threshold = Threshold {
+    tag: "COLD",
+    name: "min_again_wait_ms",
+    default: 1_500.0,
+    doc: "Wait of all ramp-ups together in which executors came again that had been given back, from which they are reported.",
+};
+
+const AGAIN_SHARE: Threshold = Threshold {
+    tag: "COLD",
+    name: "min_again_share",
+    default: 0.05,
+    doc: "Share of the wall time that this wait must be.",
+};
+
 /// Work that waited for executors to come.
 pub static COLD: Detector = Detector {
     tag: "COLD",
@@ -38,7 +53,7 @@ pub static COLD: Detector = Detector {
         name: "coldStart",
         what: "Submitted stages waited for executors that had not come yet.",
     }],
-    thresholds: &[MIN_WAIT_MS, SHORT_WAIT_MS, WAIT_SHARE],
+    thresholds: &[MIN_WAIT_MS, SHORT_WAIT_MS, WAIT_SHARE, AGAIN_WAIT_MS, AGAIN_SHARE],
     checks: &[Check::App(check)],
     what: "A stage was submitted and its tasks could have run, but the executors that later ran them were still to \
            come. That happens at the start of a run, and again after every pause in which dynamic allocation gave \
@@ -49,8 +64,9 @@ pub static COLD: Detector = Detector {
            arrival, where that is later. Waits of overlapping stages form one ramp-up, of each \
            resource profile its own. Its length is the sum of waits \
            times cores over the cores that were there at its end; it is reported from `min_wait_ms` on, in a short run from \
-           `min_short_wait_ms` and `min_wait_share`. The first \
-           ramp-up of the run and later ones make one finding each.",
+           `min_short_wait_ms` and `min_wait_share`. Where executors come again because others were given back, the run had them \
+           already and need not have waited: such ramp-ups are reported from `min_again_wait_ms` and `min_again_share` of all \
+           of them on. The first ramp-up of the run and later ones make one finding each.",
     why: "Nothing runs, or runs on a few cores, while the cluster manager starts containers and JVMs. Dynamic \
           allocation asks for one executor first and doubles with every second of backlog, so that a large stage at \
           the start gets its cores late. Every new executor also pays the warm-up of its JVM again in its first tasks.",
@@ -83,6 +99,10 @@ struct RampUp<'c> {
     /// Time in which no executor was there at all.
     blocked_ms: i64,
     is_first: bool,
+    /// Whether executors had been given back before.
+    is_again: bool,
+    /// Executors that were there in the end.
+    executors: usize,
 }
 
 fn check(ctx: &Context<'_>, sink: &mut Sink) {
@@ -93,8 +113,11 @@ fn check(ctx: &Context<'_>, sink: &mut Sink) {
         sink.not_checked("coldStart", "the log has no executor additions", None);
         return;
     }
-    let ramp_ups: Vec<RampUp<'_>> =
-        ramp_ups(ctx).into_iter().filter(|ramp_up| is_long(ctx, ramp_up.equivalent_ms)).collect();
+    let mut ramp_ups = ramp_ups(ctx);
+    let again_ms = ramp_ups.iter().filter(|one| one.is_again).map(|one| one.equivalent_ms).sum::<i64>();
+    let is_again_long = again_ms as f64 >= ctx.get(&AGAIN_WAIT_MS)
+        && ctx.share_of_wall(again_ms).is_some_and(|share| share >= ctx.get(&AGAIN_SHARE));
+    ramp_ups.retain(|one| one.is_again && is_again_long || is_long(ctx, one.equivalent_ms));
     let (first, later): (Vec<_>, Vec<_>) = ramp_ups.into_iter().partition(|ramp_up| ramp_up.is_first);
     for (ramp_ups, subject) in [(first, "start"), (later, "later")] {
         if !ramp_ups.is_empty() {
@@ -127,7 +150,8 @@ fn ramp_ups<'c>(ctx: &'c Context<'_>) -> Vec<RampUp<'c>> {
             group.push(one);
         }
     }
-    groups.into_iter().filter_map(|late| ramp_up(ctx, late)).collect()
+    let left_early = left_early(ctx);
+    groups.into_iter().filter_map(|late| ramp_up(ctx, late, &left_early)).collect()
 }
 
 /// The earliest submitted stage that used each executor.
@@ -160,7 +184,7 @@ fn late<'c>(ctx: &'c Context<'_>, executor: &'c Executor, stage: &'c StageDigest
     (came_late && !is_replacement).then_some(Late { executor, stage, submitted_ms, added_ms })
 }
 
-fn ramp_up<'c>(ctx: &Context<'_>, late: Vec<Late<'c>>) -> Option<RampUp<'c>> {
+fn ramp_up<'c>(ctx: &Context<'_>, late: Vec<Late<'c>>, left_early: &[Option<i64>]) -> Option<RampUp<'c>> {
     let from_ms = late.iter().map(|one| one.submitted_ms).min()?;
     let first_ms = late.iter().map(|one| one.added_ms).min()?;
     let until_ms = late.iter().map(|one| one.added_ms).max()?;
@@ -169,17 +193,38 @@ fn ramp_up<'c>(ctx: &Context<'_>, late: Vec<Late<'c>>) -> Option<RampUp<'c>> {
         .map(|one| (one.added_ms - one.submitted_ms) * i64::from(one.executor.cores.unwrap_or(0)))
         .sum();
     let profile = late.first()?.executor.resource_profile_id;
-    let own = || ctx.run.executors.iter().filter(|one| one.resource_profile_id == profile);
+    let all = || ctx.run.executors.iter().zip(left_early);
+    let own = || all().filter(|(one, _)| one.resource_profile_id == profile);
+    let is_there_at = |time: i64, one: &Executor, left: Option<i64>| {
+        let span = one.lifetime(ctx.end_ms);
+        span.is_some_and(|(added, removed)| added <= time && time < left.unwrap_or(removed))
+    };
+    let executors = all().filter(|(one, left)| is_there_at(until_ms, one, **left)).count();
     let cores_at = |time: i64| -> i64 {
-        let is_there = |one: &&Executor| {
-            one.lifetime(ctx.end_ms).is_some_and(|(added, removed)| added <= time && time < removed)
-        };
-        own().filter(is_there).map(|one| i64::from(one.cores.unwrap_or(0))).sum()
+        own()
+            .filter(|(one, left)| is_there_at(time, one, **left))
+            .map(|(one, _)| i64::from(one.cores.unwrap_or(0)))
+            .sum()
     };
     let cores = cores_at(until_ms).max(1);
     let blocked_ms = if cores_at(from_ms) == 0 { first_ms - from_ms } else { 0 };
-    let is_first = profile == 0 && own().filter_map(|one| one.added_ms).all(|added| added > from_ms);
-    Some(RampUp { from_ms, until_ms, first_ms, late, equivalent_ms: missing / cores, blocked_ms, is_first })
+    let is_first = profile == 0 && own().filter_map(|(one, _)| one.added_ms).all(|added| added > from_ms);
+    let is_gone = |(one, left): (&Executor, &Option<i64>)| {
+        was_given_back(one) && left.or(one.removed_ms).is_some_and(|gone| gone <= from_ms)
+    };
+    let is_again = own().any(is_gone);
+    let equivalent_ms = missing / cores;
+    Some(RampUp {
+        from_ms,
+        until_ms,
+        first_ms,
+        late,
+        equivalent_ms,
+        blocked_ms,
+        is_first,
+        is_again,
+        executors,
+    })
 }
 
 fn claim(ctx: &Context<'_>, ramp_ups: &[RampUp<'_>], subject: &str) -> Claim {
@@ -205,6 +250,9 @@ fn claim(ctx: &Context<'_>, ramp_ups: &[RampUp<'_>], subject: &str) -> Claim {
     claim.nature = if is_dynamic(ctx) { Nature::Configuration } else { Nature::Resource };
     claim.confidence = if blocked > 0 { Confidence::High } else { Confidence::Medium };
     claim.worth = worth(ctx, ramp_ups);
+    if let Worth::Replay { high, .. } = &mut claim.worth {
+        high.extend(warmed(ctx, ramp_ups));
+    }
     claim.stages = ramp_ups
         .iter()
         .flat_map(|ramp_up| ramp_up.late.iter().map(|one| (one.stage.id, one.stage.attempt)))
@@ -277,7 +325,7 @@ fn changes(ctx: &Context<'_>, ramp_ups: &[RampUp<'_>], subject: &str) -> Vec<Cha
         return vec![Change::code("resource profile", "asked for earlier, or shared by more stages")];
     }
     let conf = ctx.conf(None);
-    let wanted = ramp_ups.iter().map(|one| executors_at(ctx, one.until_ms)).max().unwrap_or(0);
+    let wanted = ramp_ups.iter().map(|one| one.executors).max().unwrap_or(0);
     let most = conf.number("spark.dynamicAllocation.maxExecutors").unwrap_or(f64::INFINITY);
     let wanted = (wanted as f64).min(most);
     let key = if subject == "start" {
@@ -327,4 +375,36 @@ fn worth(ctx: &Context<'_>, ramp_ups: &[RampUp<'_>]) -> Worth {
         }
     };
     Worth::Replay { low: edits(&pessimistic), high: edits(&|one| one.from_ms) }
+}
+
+/// Executors that came again for others had to load and compile their code anew: kept, their first tasks of a stage
+/// take what its other tasks took.
+fn warmed(ctx: &Context<'_>, ramp_ups: &[RampUp<'_>]) -> Vec<Edit> {
+    /// Tasks of warm executors from which their median says something.
+    const LEAST_PEERS: usize = 4;
+    let mut new: BTreeMap<(u32, u32), Vec<&str>> = BTreeMap::new();
+    for late in ramp_ups.iter().filter(|one| one.is_again).flat_map(|one| &one.late) {
+        new.entry((late.stage.id, late.stage.attempt)).or_default().push(&late.executor.id);
+    }
+    let edit = |(place, executors): (&(u32, u32), &Vec<&str>)| {
+        let digest = ctx.digest_of(place.0, place.1)?;
+        let view = StageView::of(&ctx.run.stages[digest.position], digest, ctx.end_ms);
+        let firsts: HashMap<u32, i64> = (digest.executors.iter().zip(&digest.executor_firsts))
+            .filter(|((id, ..), _)| executors.contains(&ctx.text(*id)))
+            .map(|((id, ..), (_, first_finish))| (*id, *first_finish))
+            .collect();
+        let is_cold = |task: &Task| {
+            firsts.get(&task.executor).is_some_and(|first_finish| task.launch_ms < *first_finish)
+        };
+        let mut warm: Vec<i64> =
+            view.useful().filter(|task| !is_cold(task)).map(|task| task.duration_ms()).collect();
+        warm.sort_unstable();
+        let median = *warm.get(warm.len() / 2).filter(|_| warm.len() >= LEAST_PEERS)? as f64;
+        let factors = view.factors_to(|task| {
+            let took = task.duration_ms() as f64;
+            if is_cold(task) { took.min(median) } else { took }
+        });
+        Some(Edit::Scale { place: *place, factors })
+    };
+    new.iter().filter_map(edit).collect()
 }

@@ -50,6 +50,12 @@ pub enum Edit {
         /// Milliseconds.
         by_ms: i64,
     },
+    /// A job does not happen: its stages do not run, and nothing is prepared before them or handled after them.
+    /// Of a query none of whose jobs happen, nothing is done after the last one either.
+    DropJob {
+        /// Job.
+        job: u32,
+    },
     /// The driver takes less time before a job.
     JobSooner {
         /// Job.
@@ -62,7 +68,8 @@ pub enum Edit {
         /// Milliseconds.
         by_ms: i64,
     },
-    /// Executors added up to a time are there from an earlier one on, epoch milliseconds.
+    /// Executors added up to a time, and after that of another such edit, are there from an earlier one on, epoch
+    /// milliseconds.
     ExecutorsBy {
         /// Executors added later than this are not concerned.
         until_ms: i64,

@@ -8,6 +8,7 @@
 use super::edit::Place;
 use super::slots::{Load, set_gaps};
 use super::units::jobs_and_units;
+use crate::capacity::left_early;
 use crate::context::Context;
 use emberscope_log::columns::{TaskColumn, TaskStatus};
 use emberscope_model::accounting::partitions;
@@ -134,7 +135,8 @@ impl ReplayModel {
         let mut fair_pools: Vec<&str> = run.stages.iter().filter_map(|stage| stage.pool.as_deref()).collect();
         fair_pools.sort_unstable();
         fair_pools.dedup();
-        let load = Load::of(context);
+        let left_early = left_early(context);
+        let load = Load::of(context, &left_early);
         let mut stages: Vec<StageModel> = crate::parallel::map(&run.stages, |n, stage| {
             let job = stage.job_ids.first().and_then(|id| by_job.get(id)).copied().unwrap_or(0);
             let parents = stage_parents(run, stage, &by_place);
@@ -151,7 +153,7 @@ impl ReplayModel {
         });
         set_gaps(context, &mut stages);
         let mut model = ReplayModel {
-            executors: executors(context, &pools, &stages),
+            executors: executors(context, &pools, &stages, &left_early),
             stages,
             jobs,
             units,
@@ -277,14 +279,19 @@ impl Pools {
     }
 }
 
-fn executors(context: &Context<'_>, pools: &Pools, stages: &[StageModel]) -> Vec<ExecutorModel> {
+fn executors(
+    context: &Context<'_>,
+    pools: &Pools,
+    stages: &[StageModel],
+    left_early: &[Option<i64>],
+) -> Vec<ExecutorModel> {
     let run = context.run;
     let is_dynamic = context.conf(None).bool("spark.dynamicAllocation.enabled") == Some(true);
     let mut submissions: Vec<(i64, usize)> =
         stages.iter().enumerate().filter_map(|(n, _)| Some((run.stages[n].submitted_ms?, n))).collect();
     submissions.sort_unstable();
     let mut found = Vec::new();
-    for executor in &run.executors {
+    for (executor, left) in run.executors.iter().zip(left_early) {
         let pool = pools.profiles.binary_search(&executor.resource_profile_id).unwrap_or(0);
         let slots = executor.cores.map(|cores| (f64::from(cores) / pools.cpus[pool]).floor().max(1.0) as u32);
         let (Some(slots), Some(added_ms)) = (slots, executor.added_ms) else { continue };
@@ -294,7 +301,7 @@ fn executors(context: &Context<'_>, pools: &Pools, stages: &[StageModel]) -> Vec
             pool,
             slots,
             added_ms,
-            removed_ms: executor.removed_ms.unwrap_or(i64::MAX),
+            removed_ms: left.or(executor.removed_ms).unwrap_or(i64::MAX),
             trigger: trigger.filter(|_| is_dynamic),
         });
     }

@@ -18,11 +18,12 @@ pub(super) struct StageOverlay {
 pub(super) struct Overlay {
     pub(super) stages: FxHashMap<usize, StageOverlay>,
     pub(super) job_sooner_ms: FxHashMap<usize, i64>,
+    pub(super) job_end_sooner_ms: FxHashMap<usize, i64>,
     pub(super) unit_sooner_ms: FxHashMap<usize, i64>,
     pub(super) unit_end_sooner_ms: FxHashMap<usize, i64>,
     pub(super) end_sooner_ms: i64,
-    /// Executors added until the first are there at the second.
-    pub(super) executors_by: Option<(i64, i64)>,
+    /// Executors added until the first, and after the first of the pair before, are there at the second.
+    pub(super) executors_by: Vec<(i64, i64)>,
     pub(super) slots: f64,
 }
 
@@ -31,13 +32,15 @@ impl Overlay {
         let mut overlay = Overlay {
             stages: FxHashMap::default(),
             job_sooner_ms: FxHashMap::default(),
+            job_end_sooner_ms: FxHashMap::default(),
             unit_sooner_ms: FxHashMap::default(),
             unit_end_sooner_ms: FxHashMap::default(),
             end_sooner_ms: 0,
-            executors_by: None,
+            executors_by: Vec::new(),
             slots: 1.0,
         };
         let mut seen: FxHashSet<usize> = FxHashSet::default();
+        let mut dropped: FxHashSet<usize> = FxHashSet::default();
         for edit in edits.iter().copied() {
             match edit {
                 Edit::JobSooner { job, by_ms } => {
@@ -45,11 +48,9 @@ impl Overlay {
                         overlay.start_sooner(model, *job, *by_ms);
                     }
                 }
+                Edit::DropJob { job } => dropped.extend(model.by_job.get(job)),
                 Edit::EndSooner { by_ms } => overlay.end_sooner(model, *by_ms),
-                Edit::ExecutorsBy { until_ms, at_ms } => {
-                    let (until, at) = overlay.executors_by.unwrap_or((*until_ms, *at_ms));
-                    overlay.executors_by = Some((until.max(*until_ms), at.min(*at_ms)));
-                }
+                Edit::ExecutorsBy { until_ms, at_ms } => overlay.executors_by.push((*until_ms, *at_ms)),
                 Edit::ScaleSlots { factor } => overlay.slots *= factor.max(0.0),
                 Edit::Scale { place, .. }
                 | Edit::ScaleAll { place, .. }
@@ -67,11 +68,29 @@ impl Overlay {
                 }
             }
         }
+        overlay.executors_by.sort_unstable();
+        overlay.drop_jobs(model, &dropped);
         overlay
     }
 }
 
 impl Overlay {
+    fn drop_jobs(&mut self, model: &ReplayModel, dropped: &FxHashSet<usize>) {
+        for job in dropped {
+            let model_job = &model.jobs[*job];
+            self.job_sooner_ms.insert(*job, model_job.start_lag_ms);
+            self.job_end_sooner_ms.insert(*job, model_job.end_lag_ms);
+            let strays = model.strays.get(job).into_iter().flatten();
+            for stage in model_job.stages.iter().chain(strays) {
+                self.stages.entry(*stage).or_default().is_dropped = true;
+            }
+            let unit = &model.units[model_job.unit];
+            if unit.jobs.iter().all(|job| dropped.contains(job)) {
+                self.unit_end_sooner_ms.insert(model_job.unit, unit.end_lag_ms);
+            }
+        }
+    }
+
     /// Takes time from the gap before a job: first from its own lag, then, if it opens its unit, from the
     /// unit's, then from what the units before it did after their last jobs. Two claims about one gap are
     /// about the same time, so that the larger one counts.
@@ -192,7 +211,8 @@ impl Edit {
             | Edit::Remove { place, .. }
             | Edit::Drop { place }
             | Edit::StartSooner { place, .. } => Some(*place),
-            Edit::JobSooner { .. }
+            Edit::DropJob { .. }
+            | Edit::JobSooner { .. }
             | Edit::EndSooner { .. }
             | Edit::ExecutorsBy { .. }
             | Edit::ScaleSlots { .. } => None,

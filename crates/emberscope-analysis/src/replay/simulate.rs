@@ -153,10 +153,8 @@ impl<'m> Replay<'m> {
                 self.triggered.entry(stage).or_default().extend((0..slots as u32).map(|_| (n as u32, lag)));
                 continue;
             }
-            let added = match self.overlay.executors_by {
-                Some((until, at)) if executor.added_ms <= until => executor.added_ms.min(at),
-                _ => executor.added_ms,
-            };
+            let sooner = self.overlay.executors_by.iter().find(|(until, _)| executor.added_ms <= *until);
+            let added = sooner.map_or(executor.added_ms, |(_, at)| executor.added_ms.min(*at));
             for _ in 0..slots as u32 {
                 self.at(added, Event::SlotFree(n as u32));
             }
@@ -276,12 +274,17 @@ impl<'m> Replay<'m> {
         self.job_open[job].1 = self.now;
         let model = &self.model.jobs[job];
         if model.stages.is_empty() {
-            self.at(self.now + model.end_lag_ms, Event::JobEnd(job as u32));
+            self.at(self.now + self.job_end_lag(job), Event::JobEnd(job as u32));
         }
         let own: Vec<usize> = self.own_stages(job);
         for stage in own {
             self.stage_may_start(stage, self.now);
         }
+    }
+
+    fn job_end_lag(&self, job: usize) -> i64 {
+        let sooner = self.overlay.job_end_sooner_ms.get(&job).copied().unwrap_or(0);
+        self.model.jobs[job].end_lag_ms - sooner
     }
 
     /// Stage attempts that wait for the job, also those it does not wait for.
@@ -494,8 +497,9 @@ impl<'m> Replay<'m> {
         let (open, last) = &mut self.job_open[job];
         *open -= 1;
         *last = (*last).max(self.now);
-        if *open == 0 {
-            let end = *last + self.model.jobs[job].end_lag_ms;
+        let (open, last) = (*open, *last);
+        if open == 0 {
+            let end = last + self.job_end_lag(job);
             self.at(end, Event::JobEnd(job as u32));
         }
     }

@@ -17,7 +17,8 @@ pub(super) struct Load {
 }
 
 impl Load {
-    pub(super) fn of(context: &Context<'_>) -> Self {
+    /// `left_early` as [`crate::capacity::left_early`] tells.
+    pub(super) fn of(context: &Context<'_>, left_early: &[Option<i64>]) -> Self {
         let run = context.run;
         let (mut launches, mut ends) = (Vec::new(), Vec::new());
         for stage in &run.stages {
@@ -27,10 +28,10 @@ impl Load {
         launches.sort_unstable();
         ends.sort_unstable();
         let (mut added, mut removed) = (Vec::new(), Vec::new());
-        for executor in &run.executors {
+        for (executor, left) in run.executors.iter().zip(left_early) {
             if let (Some((from, to)), Some(cores)) = (executor.lifetime(context.end_ms), executor.cores) {
                 added.push((from, cores));
-                removed.push((to, cores));
+                removed.push((left.unwrap_or(to), cores));
             }
         }
         Load { launches, ends, added, removed }

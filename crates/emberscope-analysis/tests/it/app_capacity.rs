@@ -222,6 +222,30 @@ fn executors_that_come_back_later() {
 }
 
 #[test]
+fn executors_that_were_given_back_are_missed_even_for_a_short_time() {
+    // Two executors are told to go after the first stage, and take seconds to be gone; two others come for the
+    // second one, 3 s after it wanted them. (were given back, fires)
+    for (given_back, fires) in [(true, true), (false, false)] {
+        let mut made = Made::new("3.5.9", 4, 2, DYNAMIC);
+        made.job(None, &[(0..4).map(|n| task(20_000).on(n % 2 + 1)).collect()]);
+        made.wait(5000);
+        let second = made.now;
+        for id in [1, 2] {
+            made.executor(id, START, given_back.then_some((second + 4000, "Executor killed by driver.")));
+        }
+        for id in [3, 4] {
+            made.executor(id, second + 3000, None);
+        }
+        made.slots_from = second + 3100;
+        made.job(None, &[(0..8).map(|n| task(10_000).on(n % 2 + 3)).collect()]);
+        let sink = said(&made.run(), "COLD");
+        assert_eq!(sink.claims().len(), usize::from(fires), "{given_back}: {:?}", sink.claims());
+        let Some(claim) = sink.claims().first() else { continue };
+        assert_eq!((claim.subject.as_str(), number(claim, "wait_ms")), ("later", 3000.0));
+    }
+}
+
+#[test]
 fn replacements_of_lost_executors_are_no_cold_start() {
     let mut made = Made::new("3.5.9", 2, 2, &[]);
     made.executor(1, START, Some((START + 20_000, "Command exited with code 137")));

@@ -80,6 +80,13 @@ fn edits_save_what_they_must() {
         ("the end", vec![Edit::EndSooner { by_ms: 200 }], 200),
         ("a stage that does not run", vec![Edit::Drop { place: (1, 0) }], 2018),
         ("attempts that do not happen", vec![Edit::Remove { place: first, tasks: vec![3].into() }], 3000),
+        // Two stages, and 10 ms before and 5 ms after each; what lies before the job stays.
+        ("a job that does not happen", vec![Edit::DropJob { job: 1 }], 3035),
+        (
+            "a job and the pause before it",
+            vec![Edit::DropJob { job: 1 }, Edit::JobSooner { job: 1, by_ms: 5000 }],
+            8035,
+        ),
         ("no such stage", vec![Edit::Drop { place: (9, 0) }, Edit::JobSooner { job: 9, by_ms: 9 }], 0),
     ];
     for (name, edits, expected) in cases {
@@ -103,6 +110,24 @@ fn executors_that_come_late_are_waited_for() {
     // The job starts at one second and could have run at once.
     let edit = Edit::ExecutorsBy { until_ms: START + 6000, at_ms: START };
     assert!((saved(&made, std::slice::from_ref(&edit)) - 5000).abs() <= 20);
+}
+
+#[test]
+fn executors_come_sooner_in_each_ramp_up_by_its_own_edit() {
+    let mut made = Made::new("3.5.1", 0, 0, &[]);
+    let line = |id: &str, at: i64| {
+        json!({"Event": "SparkListenerExecutorAdded", "Timestamp": at, "Executor ID": id,
+            "Executor Info": {"Host": "h", "Total Cores": 1, "Log Urls": {}}})
+    };
+    made.line(line("1", START + 3000)).line(line("2", START + 20_000));
+    made.executors_for_tasks(1, 1, START + 3000);
+    made.job(None, &[vec![task(991); 6]]);
+    let first = Edit::ExecutorsBy { until_ms: START + 3000, at_ms: START + 1000 };
+    let second = Edit::ExecutorsBy { until_ms: START + 20_000, at_ms: START + 15_000 };
+    assert!((saved(&made, &[first.clone(), second]) - 2000).abs() <= 20, "the second comes after the work");
+    // An executor that is there from the start takes half of the work.
+    let second = Edit::ExecutorsBy { until_ms: START + 20_000, at_ms: START + 1000 };
+    assert!((saved(&made, &[first, second]) - 5000).abs() <= 30);
 }
 
 #[test]
