@@ -1,13 +1,16 @@
 //! Stage attempts that failed.
 
-use crate::context::Context;
+use crate::context::{Context, StageDigest};
 use crate::detector::{Check, Detector, FindingType, Sink};
 use crate::failure_fix;
-use crate::finding::{Claim, Confidence, Nature, Severity};
+use crate::finding::{Claim, Confidence, Nature, Severity, Worth};
 use crate::losses;
+use crate::plan::fingerprint::sources;
+use crate::replay::Edit;
 use crate::stage_view::StageView;
 use crate::words;
-use emberscope_model::run::JobStatus;
+use emberscope_model::run::{Job, JobStatus};
+use emberscope_model::sql::SqlExecution;
 
 /// The detector.
 pub static SFAIL: Detector = Detector {
@@ -65,6 +68,11 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
         claim = claim.changes(failure_fix::of_error(context, reason).changes);
     }
     claim.variant = Some(variant);
+    if variant == "givenUp"
+        && let Some(jobs) = done_again(context, view.digest)
+    {
+        claim.worth = worth(context, &jobs);
+    }
     claim.severity = Some(severity);
     claim.nature = if variant == "retried" && !stage.is_barrier { Nature::Resource } else { Nature::Code };
     claim.confidence = Confidence::High;
@@ -74,6 +82,33 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
         words::count(reason.lines().count(), "line")
     );
     sink.claim(claim);
+}
+
+/// The jobs of a query that failed, if another query that came through read the same later: then all that the
+/// first one did brought nothing.
+fn done_again(context: &Context<'_>, digest: &StageDigest) -> Option<Vec<u32>> {
+    let id = context.run.job(digest.job_id?)?.sql_execution_id?;
+    let view = context.sql_view(id)?;
+    let (jobs, sources) = (&view.execution.job_ids, sources(&view)?);
+    let end = jobs.iter().filter_map(|id| context.run.job(*id)?.end_ms).max()?;
+    let succeeds = |query: &&SqlExecution| {
+        let jobs: Vec<&Job> = query.job_ids.iter().filter_map(|id| context.run.job(*id)).collect();
+        !jobs.is_empty() && jobs.iter().all(|job| job.status == JobStatus::Succeeded)
+    };
+    let mut later =
+        context.run.sql_executions.iter().filter(|query| query.start_ms >= Some(end)).filter(succeeds);
+    let reads_the_same = |query: &SqlExecution| {
+        context.sql_view(query.id).and_then(|view| self::sources(&view)).as_ref() == Some(&sources)
+    };
+    (!sources.is_empty() && later.any(reads_the_same)).then(|| jobs.clone())
+}
+
+/// Without the jobs of a query. At worst the way that works after it becomes longer by a quarter of what they took.
+fn worth(context: &Context<'_>, jobs: &[u32]) -> Worth {
+    const AT_WORST: f64 = 0.25;
+    let digests = context.stages.iter().filter(|digest| digest.job_id.is_some_and(|id| jobs.contains(&id)));
+    let low = digests.map(|digest| Edit::ScaleAll { place: (digest.id, digest.attempt), factor: AT_WORST });
+    Worth::Replay { low: low.collect(), high: jobs.iter().map(|job| Edit::DropJob { job: *job }).collect() }
 }
 
 /// What says most in a failure reason: `Job aborted due to stage failure` is followed by the cause.

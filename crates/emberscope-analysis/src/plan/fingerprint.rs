@@ -63,6 +63,13 @@ pub fn fingerprints(view: &SqlView<'_>) -> Vec<Fingerprint> {
     prints
 }
 
+/// What the plan reads, without the columns; `None` where a leaf does not say what it reads.
+pub fn sources(view: &SqlView<'_>) -> Option<BTreeSet<u64>> {
+    let prints = fingerprints(view);
+    let leaves = view.nodes.iter().zip(&prints).filter(|(node, _)| node.children.is_empty());
+    leaves.map(|(_, print)| (print.is_anchored && print.is_whole).then_some(print.loose)).collect()
+}
+
 fn own_print(view: &SqlView<'_>, node: u32, children: &[Fingerprint]) -> Fingerprint {
     let it = &view.nodes[node as usize];
     let own = own_text(view, node);

@@ -1,7 +1,7 @@
 //! Failures and repeated work: FAIL, SFAIL, RETRY, SPEC.
 
 use crate::eight_rules::warm;
-use crate::made::{Made, MadeTask, fixture, of_kind, said, task};
+use crate::made::{Made, MadeTask, fixture, of_kind, read_path, said, task};
 use emberscope_analysis::diagnosis::{Options, diagnose};
 use emberscope_analysis::finding::{Change, Severity, Worth};
 use emberscope_analysis::replay::Edit;
@@ -203,6 +203,24 @@ fn failed_stages_of_real_runs() {
         assert!(titles[4].contains("ZeroDivisionError"), "{}", titles[4]);
     }
     assert!(said(&fixture("sql-aqe-4.3.0"), "SFAIL").claims().is_empty());
+}
+
+#[test]
+fn a_query_that_failed_and_was_done_another_way_was_for_nothing() {
+    let log = |name: &str| {
+        let logs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../validation/logs");
+        read_path(&logs.join(format!("{name}.zst")))
+    };
+    for name in ["unseen2-large-result-bad-3.5.9", "unseen2-large-result-bad-4.3.0"] {
+        let sink = said(&log(name), "SFAIL");
+        let [claim] = of_kind(&sink, "stageFailed")[..] else { panic!("{sink:?}") };
+        let Worth::Replay { high, .. } = &claim.worth else { panic!("{claim:?}") };
+        assert!(matches!(high[..], [Edit::DropJob { .. }]), "{name}: {high:?}");
+    }
+    // Where nothing else read the same afterwards, mending the error lets the query take its time.
+    let sink = said(&fixture("failures-4.3.0"), "SFAIL");
+    let given_up = sink.claims().iter().filter(|claim| claim.variant == Some("givenUp"));
+    assert!(given_up.clone().count() > 0 && given_up.clone().all(|claim| matches!(claim.worth, Worth::None)));
 }
 
 #[test]

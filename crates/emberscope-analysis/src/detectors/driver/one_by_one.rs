@@ -25,7 +25,7 @@ pub(super) const MIN_MS: Threshold = Threshold {
 pub(super) const LOW_SHARE: Threshold = Threshold {
     tag: "DRIVER",
     name: "one_by_one_low_saving_share",
-    default: 0.6,
+    default: 0.75,
     doc: "Share of that time that running the tasks beside each other saves at least.",
 };
 

@@ -32,7 +32,7 @@ pub(super) const MIN_OVERHEAD: Threshold = Threshold {
 pub(super) const LOW_SHARE: Threshold = Threshold {
     tag: "DRIVER",
     name: "series_low_saving_share",
-    default: 0.6,
+    default: 0.75,
     doc: "Share of that time that one query instead of the series saves at least.",
 };
 
@@ -45,6 +45,17 @@ struct Series<'r> {
     total_ms: i64,
     /// What their tasks take on all slots.
     needed_ms: i64,
+    /// What the tasks of one query over all values would take at best: where all queries read the same rows,
+    /// those of the longest one.
+    needed_once_ms: i64,
+}
+
+impl Series<'_> {
+    /// Of the series' time the rest, beyond one of its queries or what tasks need, whichever is longer.
+    fn beyond_ms(&self, needed_ms: i64) -> i64 {
+        let one = self.total_ms / self.queries.len().max(1) as i64;
+        (self.total_ms - one.max(needed_ms)).max(0)
+    }
 }
 
 pub(super) fn check(ctx: &Context<'_>, sink: &mut Sink) {
@@ -110,12 +121,31 @@ fn series<'r>(ctx: &Context<'r>, cut: &[(i64, i64, &'r SqlExecution)]) -> Option
     names.sort_by_key(|(times, name)| (std::cmp::Reverse(*times), *name));
     let total_ms = own.last()?.1 - own.first()?.0;
     let queries: Vec<&SqlExecution> = own.iter().map(|(_, _, query)| *query).collect();
-    let needed = queries.iter().flat_map(|query| places(ctx, query)).filter_map(|place| {
-        let digest = ctx.digest_of(place.0, place.1)?;
-        Some(digest.counted.run_ms as f64 / ctx.slots(digest).max(1.0))
-    });
-    let needed_ms = needed.sum::<f64>() as i64;
-    Some(Series { queries, names: names.into_iter().map(|(_, name)| name).collect(), total_ms, needed_ms })
+    let works: Vec<(f64, i64)> = queries.iter().map(|query| work(ctx, query)).collect();
+    let needed_ms = works.iter().map(|(needed, _)| needed).sum::<f64>() as i64;
+    let longest = works.iter().map(|(needed, _)| *needed).fold(0.0, f64::max) as i64;
+    let needed_once_ms = if read_the_same(&works) { longest } else { needed_ms };
+    let names = names.into_iter().map(|(_, name)| name).collect();
+    Some(Series { queries, names, total_ms, needed_ms, needed_once_ms })
+}
+
+/// What a query's tasks take on all slots, milliseconds, and the records they read as input.
+fn work(ctx: &Context<'_>, query: &SqlExecution) -> (f64, i64) {
+    let digests = places(ctx, query).into_iter().filter_map(|place| ctx.digest_of(place.0, place.1));
+    digests.fold((0.0, 0), |(needed, records), digest| {
+        let own = digest.counted.run_ms as f64 / ctx.slots(digest).max(1.0);
+        (needed + own, records + digest.counted.input_records)
+    })
+}
+
+/// Whether nearly all queries read as many input records as each other: one query would read them once.
+fn read_the_same(works: &[(f64, i64)]) -> bool {
+    const NEARLY_ALL: f64 = 0.9;
+    let mut records: Vec<i64> = works.iter().map(|(_, records)| *records).collect();
+    records.sort_unstable();
+    let median = records.get(records.len() / 2).copied().unwrap_or(0);
+    let same = records.iter().filter(|records| **records == median).count();
+    median > 0 && same as f64 >= NEARLY_ALL * works.len() as f64
 }
 
 fn places(ctx: &Context<'_>, query: &SqlExecution) -> Vec<Place> {
@@ -157,12 +187,11 @@ fn claim(ctx: &Context<'_>, series: &Series<'_>, overhead_ms: i64) -> Claim {
     claim.nature = Nature::Code;
     claim.confidence = Confidence::Medium;
     claim.core_ms = Some((idle as f64 * overhead_ms as f64 / series.total_ms.max(1) as f64) as i64);
-    let share = overhead_ms as f64 / series.total_ms.max(1) as f64;
-    claim.worth = Worth::Replay {
-        low: edits(ctx, series, share * ctx.get(&LOW_SHARE)),
-        high: edits(ctx, series, share),
-    };
-    claim.most_ms = Some(overhead_ms);
+    let at_most = series.beyond_ms(series.needed_once_ms);
+    let at_least = (at_most as f64 * ctx.get(&LOW_SHARE)) as i64;
+    claim.worth = Worth::Replay { low: edits(ctx, series, at_least), high: edits(ctx, series, at_most) };
+    claim.most_ms = Some(at_most);
+    claim.stages = series.queries.iter().flat_map(|query| places(ctx, query)).collect();
     claim.validate = format!(
         "Run two of the {count} queries as one: if it takes as long as both together, {} of executors were needed.",
         core_time(idle)
@@ -170,20 +199,25 @@ fn claim(ctx: &Context<'_>, series: &Series<'_>, overhead_ms: i64) -> Claim {
     claim
 }
 
-/// The replay with a share less of the time between jobs and of tasks.
-fn edits(ctx: &Context<'_>, series: &Series<'_>, share: f64) -> Vec<Edit> {
+/// As many of the queries do not happen as took the time that is saved, dealt out evenly.
+fn edits(ctx: &Context<'_>, series: &Series<'_>, saved_ms: i64) -> Vec<Edit> {
+    let count = series.queries.len();
+    let gone = (saved_ms as f64 / series.total_ms.max(1) as f64 * count as f64).round() as usize;
+    // Of `count` queries, number n goes where the running total of `gone / count` passes a whole number.
+    let goes = |n: usize| n > 0 && (n * gone) / (count - 1).max(1) > ((n - 1) * gone) / (count - 1).max(1);
+    let job = |id: &u32| ctx.run.job(*id);
     let mut edits = Vec::new();
-    for pair in series.queries.windows(2) {
-        let end_of_last = pair[0].job_ids.iter().filter_map(|id| ctx.run.job(*id)?.end_ms).max();
-        let first = pair[1].job_ids.iter().filter_map(|id| ctx.run.job(*id)).min_by_key(|job| job.start_ms);
-        if let (Some(end), Some(job)) = (end_of_last.or(pair[0].end_ms), first)
-            && let Some(start) = job.start_ms
+    for n in (1..count).filter(|n| goes(*n)) {
+        let (before, query) = (series.queries[n - 1], series.queries[n]);
+        let end_of_last = before.job_ids.iter().filter_map(|id| job(id)?.end_ms).max().or(before.end_ms);
+        let first = query.job_ids.iter().filter_map(job).min_by_key(|job| job.start_ms);
+        if let (Some(end), Some((job, start))) =
+            (end_of_last, first.and_then(|job| Some((job, job.start_ms?))))
         {
-            let by_ms = ((start - end) as f64 * share) as i64;
+            let by_ms = start - end;
             edits.extend((by_ms > 0).then_some(Edit::JobSooner { job: job.id, by_ms }));
         }
-        let factor = 1.0 - share;
-        edits.extend(places(ctx, pair[1]).into_iter().map(|place| Edit::ScaleAll { place, factor }));
+        edits.extend(query.job_ids.iter().filter_map(job).map(|job| Edit::DropJob { job: job.id }));
     }
     edits
 }
