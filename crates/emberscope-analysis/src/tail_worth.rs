@@ -2,19 +2,21 @@
 
 use crate::context::Context;
 use crate::finding::Worth;
+use crate::plan::OperatorClass;
 use crate::replay::Edit;
+use crate::stage_plan::StagePlan;
 use crate::stage_view::StageView;
 use crate::tail::{Cause, Tail};
 use std::sync::Arc;
 
 /// The data of the slow tasks spread over all slots. No work goes away: at best the stage ends when its
 /// work, evenly shared, is done; a salted key costs something on top.
-pub fn spread(context: &Context<'_>, view: &StageView<'_>, tail: &Tail) -> Worth {
-    /// What a spread of files or partitions that is not perfect takes longer.
+pub fn spread(context: &Context<'_>, view: &StageView<'_>, tail: &Tail, plan: &StagePlan) -> Worth {
+    /// What a spread of files, or of groups by one more column, that is not perfect takes longer.
     const UNEVEN: f64 = 1.3;
-    /// The same for keys: the pieces of a salted key fall on partitions at random, the fullest of which gets
-    /// more than twice its share.
-    const UNEVEN_KEYS: f64 = 2.2;
+    /// The same for the keys of a join: the pieces of a salted key fall on partitions at random, the fullest of
+    /// which gets more than twice its share.
+    const UNEVEN_JOIN: f64 = 2.2;
     let Some((start, _)) = view.digest.running else { return Worth::None };
     let even_ms = view.digest.attempt_ms as f64 / context.slots(view.digest);
     let scaled = |stretch: f64| {
@@ -24,7 +26,7 @@ pub fn spread(context: &Context<'_>, view: &StageView<'_>, tail: &Tail) -> Worth
         });
         vec![Edit::Scale { place: view.place(), factors }]
     };
-    let uneven = if view.digest.all.shuffle_read_records > 0 { UNEVEN_KEYS } else { UNEVEN };
+    let uneven = if plan.class == Some(OperatorClass::Join) { UNEVEN_JOIN } else { UNEVEN };
     Worth::Replay { low: scaled(uneven), high: scaled(1.0) }
 }
 

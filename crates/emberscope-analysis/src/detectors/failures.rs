@@ -176,9 +176,9 @@ fn is_lone(context: &Context<'_>, view: &StageView<'_>) -> bool {
 }
 
 /// Failed attempts that another one made good took a time that is measured: at best it is all saved, at
-/// worst what makes them succeed takes half of it. Where the stage was given up nothing was made good.
+/// worst what makes them succeed takes a quarter of it. Where the stage was given up nothing was made good.
 fn worth(view: &StageView<'_>, failed: Vec<u32>) -> Worth {
-    const KEPT: f64 = 0.5;
+    const KEPT: f64 = 0.25;
     let shorter = Edit::Scale {
         place: view.place(),
         factors: view.factors_to(|task| {

@@ -166,7 +166,7 @@ fn claim(context: &Context<'_>, view: &StageView<'_>, tail: &Tail, plan: &StageP
         share if share >= 0.5 => Confidence::Medium,
         _ => Confidence::Low,
     };
-    claim.worth = tail_worth::spread(context, view, tail);
+    claim.worth = tail_worth::spread(context, view, tail, plan);
     claim = claim
         .evidence("tasks", view.digest.useful)
         .evidence("slow_tasks", tail.slow.len())

@@ -146,7 +146,9 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
     let resized = |tasks: u32| Edit::Resize { place: view.place(), tasks, overhead_ms };
     let high = vec![Edit::ScaleAll { place: view.place(), factor }, resized(wanted)];
     let halfway = wanted.saturating_mul(4).min((tasks / 2.0) as u32).max(wanted);
-    claim.worth = Worth::Replay { low: vec![resized(halfway)], high };
+    let low =
+        vec![Edit::ScaleAll { place: view.place(), factor: f64::midpoint(1.0, factor) }, resized(halfway)];
+    claim.worth = Worth::Replay { low, high };
     // Starts overlap with the work of others: no more than the cores had beside the tasks' own work.
     let idle_ms = digest.available_core_ms.map_or(i64::MAX, |cores| (cores - digest.all.run_ms).max(0));
     let started_ms = ((tasks - f64::from(wanted)) * overhead_ms * digest.task_cpus) as i64;

@@ -284,6 +284,29 @@ fn python_row_by_row() {
 }
 
 #[test]
+fn a_python_function_that_the_optimizer_copied() {
+    // (one above the other, saves)
+    for (is_stacked, saves) in [(true, true), (false, false)] {
+        let python =
+            |below: Vec<Value>| node("ArrowEvalPython", "[score(id#1L)#4], [pythonUDF0#13]", &[], below);
+        let read = || vec![scan("Parquet", "t", "", 10)];
+        let plan = if is_stacked {
+            python(vec![node("Filter", "(pythonUDF0#13 > 10)", &[], vec![python(read())])])
+        } else {
+            node("Union", "", &[], vec![python(read()), python(read())])
+        };
+        let busy = json!({"Executor CPU Time": 800_000_000});
+        let stage = (0..8).map(|_| with(task(4000).with(busy.clone()), &[(10, 1_000_000)])).collect();
+        let sink = one(plan, vec![stage], Vec::new());
+        let claim = of_kind(&sink, "pythonUdf")[0];
+        assert!(claim.title.ends_with("evaluated in 2 places"), "{}", claim.title);
+        assert_eq!(matches!(claim.worth, Worth::Replay { .. }), saves, "{is_stacked}: {claim:?}");
+        assert_eq!(claim.severity.is_none(), saves);
+        assert_eq!(claim.recommendation.text.contains("asNondeterministic"), saves);
+    }
+}
+
+#[test]
 fn scans_by_rows_and_engines_that_fall_back() {
     let run = |rest: &str, rows: i64| {
         one(scan("Parquet", "wide", rest, 10), vec![tasks(8, 3000, &[(10, rows)])], Vec::new())

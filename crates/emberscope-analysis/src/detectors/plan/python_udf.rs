@@ -34,6 +34,11 @@ const BUILTIN_GAIN: Threshold = threshold(
     "Share of Python's time that a built-in function is taken to save at most.",
 );
 
+const ONCE_SURE_SHARE: Threshold = threshold(
+    "python_once_sure_share",
+    0.75,
+    "Share of the repeated evaluations of a function whose time is saved at least when it is called once: keeping its result costs too.",
+);
 const MIN_ARROW_SHARE: Threshold = threshold(
     "python_min_arrow_share",
     0.5,
@@ -48,7 +53,15 @@ pub static PYTHON_UDF: Detector = Detector {
         name: KIND,
         what: "A Python function is called row by row and takes a good part of its stages' time.",
     }],
-    thresholds: &[MIN_SHARE, MIN_ARROW_SHARE, MIN_ROWS, ARROW_GAIN, BUILTIN_GAIN, FOREIGN_CODE],
+    thresholds: &[
+        MIN_SHARE,
+        MIN_ARROW_SHARE,
+        MIN_ROWS,
+        ARROW_GAIN,
+        BUILTIN_GAIN,
+        ONCE_SURE_SHARE,
+        FOREIGN_CODE,
+    ],
     checks: &[Check::Sql(check)],
     what: "A `BatchEvalPython` operator handed every row, pickled, to a Python worker and back, and its stages spent a good \
 part of their time waiting for that. Functions that already take Arrow batches (scalar pandas UDFs) are told as a fact (variant `arrow`) where they take \
@@ -161,9 +174,19 @@ fn check_functions(
     let (arrow, built_in) = (context.get(&ARROW_GAIN), context.get(&BUILTIN_GAIN));
     claim.stages = places;
     if is_arrow {
-        // Nothing to switch: whether other code can do the same is not in the log.
         claim.variant = Some("arrow");
-        claim.severity = Some(Severity::Info);
+        match evaluated_again(view, nodes) {
+            Some(again) => {
+                // At best built-in functions take its place altogether.
+                claim.worth = Worth::Replay {
+                    low: price::without(&parts, again * context.get(&ONCE_SURE_SHARE)),
+                    high: price::without(&parts, again.max(built_in)),
+                };
+                claim.recommendation.text.insert_str(0, ONCE);
+            }
+            // Nothing to switch: whether other code can do the same is not in the log.
+            None => claim.severity = Some(Severity::Info),
+        }
         sink.claim(claim);
         return;
     }
@@ -174,6 +197,17 @@ fn check_functions(
     };
     claim.core_ms = Some((price::core_ms(context, &parts) as f64 * context.get(&ARROW_GAIN)) as i64);
     sink.claim(claim);
+}
+
+/// What to do about a function that one branch of a plan calls for the same rows more than once.
+const ONCE: &str = "The optimizer copied the function into a filter and into what follows: call it once, by marking it with `asNondeterministic()` \
+or by persisting its result before the filter. ";
+
+/// The share of the evaluations that repeats one below it for the same rows; `None` where the evaluations are in
+/// branches beside each other, whose rows differ.
+fn evaluated_again(view: &SqlView<'_>, nodes: &[u32]) -> Option<f64> {
+    let are_stacked = nodes.windows(2).all(|pair| price::subtree(view, pair[0]).contains(&pair[1]));
+    (nodes.len() > 1 && are_stacked).then(|| (nodes.len() - 1) as f64 / nodes.len() as f64)
 }
 
 /// The functions of `BatchEvalPython [f(a#1)#4, g(b#2)#5], [pythonUDF0#13]`; of whole groups and partitions, as

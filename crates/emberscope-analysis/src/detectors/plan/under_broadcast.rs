@@ -364,7 +364,9 @@ fn edits(context: &Context<'_>, view: &SqlView<'_>, case: &Case<'_>) -> (Vec<Edi
         // Timers miss serializing, compressing and copying rows, so that some of the rest is sure as well.
         let sure = (dealt_share - measured_share) * context.get(&UNTIMED_SHARE);
         low.insert(*place, measured_share + sure);
-        high.insert(*place, dealt_share);
+        // What else the reading stage did is done in the writing one, without what its tasks took to start and end.
+        let beside = if is_reader { (1.0 - run / attempts).clamp(0.0, 1.0 - dealt_share) } else { 0.0 };
+        high.insert(*place, dealt_share + beside);
         core_ms += measured.min(run) * digest.task_cpus;
     }
     let edits = |shares: &BTreeMap<Place, f64>| -> Vec<Edit> {

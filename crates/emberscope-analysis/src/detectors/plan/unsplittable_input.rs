@@ -143,7 +143,8 @@ fn check_scan(context: &Context<'_>, view: &SqlView<'_>, scan: &Scan, digest: &S
     }
     .to_owned();
     let to = u32::try_from(expected).unwrap_or(u32::MAX).min(slots);
-    let half = (to / 2).max(u32::try_from(tasks).unwrap_or(u32::MAX)).max(1);
+    // Pieces are seldom equal: at worst they are as good as half of the tasks that could run beside these.
+    let half = u32::try_from(tasks).unwrap_or(u32::MAX).midpoint(to).max(1);
     let resize = |tasks: u32| vec![Edit::Resize { place, tasks, overhead_ms: 5.0 }];
     let low = if u64::from(half) > tasks { resize(half) } else { Vec::new() };
     claim.worth = Worth::Replay { low, high: resize(to.max(2)) };
