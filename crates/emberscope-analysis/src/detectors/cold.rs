@@ -361,14 +361,17 @@ fn longer_timeout(ctx: &Context<'_>, ramp_ups: &[RampUp<'_>]) -> Option<Change> 
 }
 
 /// At best the executors are there when the stage is submitted. At worst those of the first ramp-up come
-/// as late after the run's start as they came after the stage, and those of later ones when the first did.
+/// as late after the run's start as they came after the stage, and those of later ones when the first did; those that
+/// came again for others need only have been kept.
 fn worth(ctx: &Context<'_>, ramp_ups: &[RampUp<'_>]) -> Worth {
     let edits = |at: &dyn Fn(&RampUp<'_>) -> i64| {
         let edit = |one: &RampUp<'_>| Edit::ExecutorsBy { until_ms: one.until_ms, at_ms: at(one) };
         ramp_ups.iter().map(edit).collect::<Vec<Edit>>()
     };
     let pessimistic = |one: &RampUp<'_>| {
-        if one.is_first {
+        if one.is_again {
+            one.from_ms
+        } else if one.is_first {
             (ctx.start_ms + (one.first_ms - one.from_ms)).clamp(one.from_ms, one.first_ms)
         } else {
             one.first_ms

@@ -225,7 +225,9 @@ pub static DRIVER: Detector = Detector {
            `min_excess_share`. Start-up is a fact to know and no saving. At best `needed_gap_ms` is left of a gap that is longer than normal.\n\n\
            A series is `series_min_queries` or more root queries of few places in the program (each comes five times or more), one after \
            another without a pause, that take `series_max_query_ms` or less on average, whose \
-           time, beyond what their tasks need on the slots that were there, is at least `series_min_overhead_share` of it.\n\n\
+           time, beyond what their tasks need on the slots that were there, is at least `series_min_overhead_share` of it. \
+           One query instead of them needs their tasks' time, or, where all of them read equally many rows, that of one: \
+           then it reads once what each of them read again.\n\n\
            Jobs go one by one where `one_by_one_min_jobs` or more of one query (or of none) and one call site ran a single \
            task each, none beside another, and all slots would have done the same work `one_by_one_min_ms` sooner.",
     why: "Every core of the cluster is idle in such a gap. More executors do not help; they only wait too.",

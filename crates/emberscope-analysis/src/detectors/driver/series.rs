@@ -169,13 +169,16 @@ fn claim(ctx: &Context<'_>, series: &Series<'_>, overhead_ms: i64) -> Claim {
     let title = format!(
         "{count} queries of {text} ran one after another for {}, {} of it not for their rows",
         duration(series.total_ms),
-        percent(overhead_ms as f64 / series.total_ms.max(1) as f64)
+        percent(
+            series.beyond_ms(series.needed_once_ms).max(overhead_ms) as f64 / series.total_ms.max(1) as f64
+        )
     );
     let mut claim = Claim::new("driverBound", Scope::default(), title)
         .evidence("kind", "series")
         .evidence("queries", count)
         .evidence("mean_query_ms", series.total_ms / count.max(1) as i64)
         .evidence("needed_ms", series.needed_ms)
+        .evidence("needed_once_ms", series.needed_once_ms)
         .evidence("beyond_needed_ms", overhead_ms)
         .evidence("overhead_share", rounded(overhead_ms as f64 / series.total_ms.max(1) as f64))
         .advice(
