@@ -77,7 +77,7 @@ pair("unseen2-training", "blind2-cache-loop", training, bad={"kept": False}, goo
      forbid=["SKEW", "DRIVER", "PLAN/duplicatePlanSubtree"], claims={"app.task_s": (">=60", "<50"), "app.persisted": ("==0", ">=1")}, notes="a training loop on DataFrames")
 pair("unseen2-components", "blind2-lineage", components, bad={"cut": False}, good={"cut": True}, cluster=local(6), conf=KEEP | {"spark.sql.shuffle.partitions": "6"},
      expect=[expected("CACHE", "cachingOpportunity", "the labels of each round, which all later rounds compute again")], allow=["UTIL", "DRIVER", "PLAN/hugePlan", "PLAN/duplicatePlanSubtree"],
-     good_allow=["UTIL", "DRIVER"], forbid=["SKEW", "HOST", "PLAN/joinExplosion"], claims={"app.task_s": (">=40", "<40"), "app.persisted": ("==0", ">=1")},
+     good_allow=["UTIL", "DRIVER"], forbid=["SKEW", "HOST", "PLAN/joinExplosion"], claims={"app.task_s": (">=30", "<28"), "app.persisted": ("==0", ">=1")},
      notes="an iterative algorithm whose lineage grows; the twin cuts it by localCheckpoint")
 pair("unseen2-large-cache", "blind2-cache-size", large_cache, bad={"level": "MEMORY_ONLY"}, good={"level": "MEMORY_AND_DISK"}, cluster=standalone(2, 2, "512m"),
      conf={"spark.eventLog.logBlockUpdates.enabled": "true"},
