@@ -320,6 +320,11 @@ fn high_of(finding: &Finding) -> i64 {
     finding.savings.wall_ms.map_or(-1, |range| range.high)
 }
 
+/// What is expected of a range: an end that may be nothing counts for less than one that is certain.
+fn middle_of(finding: &Finding) -> i64 {
+    finding.savings.wall_ms.map_or(-1, |range| range.low.midpoint(range.high))
+}
+
 /// An incomplete run is said first; then what is worth most.
 fn rank(kept: &mut [Priced]) {
     kept.sort_by(|a, b| {
@@ -327,7 +332,7 @@ fn rank(kept: &mut [Priced]) {
             let finding = &priced.finding;
             (
                 finding.tag != "INCMP",
-                std::cmp::Reverse((finding.severity, high_of(finding), finding.savings.core_ms)),
+                std::cmp::Reverse((finding.severity, middle_of(finding), finding.savings.core_ms)),
             )
         };
         key(a).cmp(&key(b)).then_with(|| a.finding.id.cmp(&b.finding.id))
