@@ -8,7 +8,7 @@ use crate::finding::{Change, Claim, Confidence, Nature, Worth};
 use crate::plan::exchange::{Exchange, Place, exchange_below};
 use crate::plan::join::{Join, Side, Strategy, joins};
 use crate::plan::stage_ops::scans_below;
-use crate::plan::time::operators_time;
+use crate::plan::time::{MOVED, operators_time};
 use crate::plan::{OperatorClass, SqlView};
 use crate::replay::Edit;
 use std::collections::BTreeMap;
@@ -78,6 +78,7 @@ pub static UNDER_BROADCAST: Detector = Detector {
         EXPANSION,
         UNEVEN_RATIO,
         UNTIMED_SHARE,
+        MOVED,
     ],
     checks: &[Check::Sql(check)],
     what: "A sort-merge or shuffled hash join shuffled both sides, and the measured `data size` of one side's exchange \
