@@ -4,7 +4,7 @@ use crate::capacity::{Capacity, SMALL_RUN_CORE_MS, capacity, container_bytes, he
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Scope, Severity, Worth};
-use crate::words::{core_time, percent, rounded, size};
+use crate::words::{core_time, percent, rounded, setting_size, size};
 use emberscope_model::run::Executor;
 
 const IDLE_SHARE: Threshold = Threshold {
@@ -226,7 +226,7 @@ fn heap_claim(ctx: &Context<'_>, heap: &Heap) -> Claim {
         size(heap.size),
         percent(heap.share())
     );
-    let change = ctx.conf(None).propose("spark.executor.memory", format!("{}m", proposed >> 20));
+    let change = ctx.conf(None).propose("spark.executor.memory", setting_size(proposed));
     let mut claim = base(title, "heapOverProvisioned")
         .evidence("heap_peak_bytes", heap.peak)
         .evidence("heap_bytes", heap.size)

@@ -74,7 +74,7 @@ fn python_workers_spill_by_a_limit_of_their_own() {
             assert_eq!(claim.title, "16 of 16 tasks of stage 1 spill 32.0 MiB to disk in Python workers");
             assert_eq!(claim.evidence["cost_ms"], 6710);
             assert_eq!(claim.recommendation.changes[0].key, "spark.python.worker.memory");
-            assert_eq!(claim.recommendation.changes[0].proposed.as_deref(), Some("2048m"));
+            assert_eq!(claim.recommendation.changes[0].proposed.as_deref(), Some("2g"));
         }
     }
 }
