@@ -257,6 +257,7 @@ fn partitions_that_are_fetched_one_by_one() {
     for (jobs, width, task_ms, place, fires) in [
         (24, 1, 400, "toLocalIterator at a.py:5", true),
         (24, 1, 400, "first at a.py:5", true),
+        (24, 1, 400, "parquet at a.py:5", true),
         (24, 4, 400, "collect at a.py:5", false),
         (6, 1, 800, "toLocalIterator at a.py:5", false),
         (24, 1, 60, "toLocalIterator at a.py:5", false),
@@ -286,6 +287,9 @@ fn partitions_that_are_fetched_one_by_one() {
             assert!((1100.0..1400.0).contains(&number(claim, "together_ms")), "{claim:?}");
             let told = claim.recommendation.text.contains("prefetchPartitions");
             assert_eq!(told, place.starts_with("toLocalIterator"));
+            // Readers look at files for their schema; the same call writes in a query of its own.
+            let is_schema = claim.recommendation.text.contains("give the schema");
+            assert_eq!(is_schema, place.starts_with("parquet") && sql.is_none(), "{place} {sql:?}");
         }
     }
 }
