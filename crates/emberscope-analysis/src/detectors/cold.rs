@@ -239,10 +239,10 @@ fn title(ramp_ups: &[RampUp<'_>], wait: i64, executors: usize, subject: &str) ->
         let who = if is_one { format!("Stage {stage}") } else { "Stages".to_owned() };
         let times = match ramp_ups.len() {
             1 => String::new(),
-            more => format!(" in {}", count(more, "ramp-up")),
+            more => format!(", in {} later in the run", count(more, "ramp-up")),
         };
         format!(
-            "{who} waited {} for {} that came only then,{times} later in the run",
+            "{who} waited {} for {} that came only then{times}",
             duration(wait),
             count(executors, "executor")
         )

@@ -147,6 +147,24 @@ fn heaps_are_judged_by_their_peaks() {
 }
 
 #[test]
+fn databricks_decides_memory_by_its_workers() {
+    let databricks = ("spark.databricks.clusterUsageTags.sparkVersion", "13.3.x-scala2.12");
+    for (properties, is_free) in [(&[][..], true), (&[databricks], false)] {
+        let mut made = with_tasks(2, &[&[("spark.executor.memory", "8g")], properties].concat());
+        made.line(json!({"Event": "SparkListenerStageExecutorMetrics", "Executor ID": "1", "Stage ID": 0,
+            "Stage Attempt ID": 0, "Executor Metrics": {"JVMHeapMemory": 1_i64 << 30}}));
+        let sink = said(&made.run(), "MEM");
+        let variants: Vec<Option<&str>> = sink.claims().iter().map(|claim| claim.variant).collect();
+        assert_eq!(variants, [Some("idleCores"), Some("heapOverProvisioned")]);
+        let changes = sink.claims().iter().flat_map(|claim| &claim.recommendation.changes);
+        let keys: Vec<&str> = changes.map(|change| change.key.as_str()).collect();
+        assert_eq!(keys.contains(&"spark.executor.memory"), is_free, "{keys:?}");
+        let told = |word: &str| sink.claims().iter().any(|claim| claim.recommendation.text.contains(word));
+        assert_eq!((told("dynamic allocation"), told("smaller cluster")), (is_free, !is_free));
+    }
+}
+
+#[test]
 fn without_peaks_the_heap_is_not_checked() {
     let sink = said(&with_tasks(16, &[]).run(), "MEM");
     let entry = sink.unchecked().iter().find(|entry| entry.kind == "memoryUtilization").unwrap();
@@ -288,7 +306,7 @@ fn executors_of_another_profile_replace_nobody() {
         assert_eq!(sink.claims().len(), usize::from(fires), "{profile} {reason}: {:?}", sink.claims());
         let Some(claim) = sink.claims().first() else { continue };
         assert!(
-            claim.title.starts_with("Stage 0 waited 39.0 s for 1 executor that came only then, later"),
+            claim.title.starts_with("Stage 0 waited 39.0 s for 1 executor that came only then"),
             "{}",
             claim.title
         );

@@ -163,6 +163,21 @@ fn settings_below_their_defaults_are_named_first() {
 }
 
 #[test]
+fn a_heap_is_not_made_larger_to_hold_as_much() {
+    const KEY: &str = "spark.executor.memory";
+    for (now, proposed) in [("8g", Some("12g")), ("30g", None), ("40g", Some("60g"))] {
+        let sink = said(&stage_under(&[(KEY, now)], collecting(600)).run(), "GC");
+        let [claim] = of_kind(&sink, "gc")[..] else { panic!("{sink:?}") };
+        let change = claim.recommendation.changes.iter().find(|change| change.key == KEY);
+        assert_eq!(change.and_then(|change| change.proposed.as_deref()), proposed, "{now}");
+        assert_eq!(
+            claim.recommendation.text.contains("fewer cores per executor, or keep"),
+            proposed.is_none()
+        );
+    }
+}
+
+#[test]
 fn the_serial_collector_is_named() {
     let key = "spark.executor.extraJavaOptions";
     for (options, proposed) in
