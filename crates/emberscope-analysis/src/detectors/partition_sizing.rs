@@ -128,11 +128,10 @@ fn claim(
         "tooFew" => (format!("{:.0} slots were free", context.free_slots(digest)), "too few"),
         // Large because they are few: most of it is that cores had nothing to do.
         _ if spilling == 0 && (digest.useful as f64) < context.free_slots(digest).floor() => {
-            let slots = context.free_slots(digest);
-            (
-                format!("{slots:.0} slots were free for {}", words::duration(digest.running_ms())),
-                "too few and too large",
-            )
+            let slots = context.free_slots(digest).floor();
+            let without = slots - digest.useful as f64;
+            let time = words::duration(digest.running_ms());
+            (format!("{without:.0} of {slots:.0} slots had none for {time}"), "too few and too large")
         }
         _ if spilling == 0 => ("no task spills".to_owned(), "too large"),
         _ => (format!("{} {}", words::count(spilling, "task"), words::verb(spilling, "spill")), "too large"),

@@ -173,7 +173,7 @@ fn partition_sizes() {
     };
     assert_eq!(
         title(2, 2048 * MIB),
-        "The 2 shuffle partitions of stage 1 are too few and too large: 2.0 GiB at the median, 8 slots were free for 9.0 s"
+        "The 2 shuffle partitions of stage 1 are too few and too large: 2.0 GiB at the median, 6 of 8 slots had none for 9.0 s"
     );
     assert!(title(40, 2048 * MIB).ends_with("are too large: 2.0 GiB at the median, no task spills"));
 }
