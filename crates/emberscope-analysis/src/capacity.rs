@@ -5,6 +5,7 @@
 
 use crate::context::Context;
 use crate::detector::Threshold;
+use crate::losses::GIVEN_BACK;
 use emberscope_log::columns::TaskColumn;
 use emberscope_model::intervals::merged;
 use emberscope_model::memory::{OVERHEAD_FACTOR, SMALLEST_OVERHEAD_BYTES};
@@ -122,7 +123,7 @@ pub fn held_core_ms(ctx: &Context<'_>, from_ms: i64, to_ms: i64) -> i64 {
 /// `ExecutorAllocationManager` leaves. Crashes, preemption and lost nodes have others.
 pub fn was_given_back(executor: &Executor) -> bool {
     let reason = executor.removed_reason.as_deref().unwrap_or("").to_ascii_lowercase();
-    ["killed by driver", "idle"].iter().any(|text| reason.contains(text))
+    GIVEN_BACK.iter().any(|text| reason.contains(text))
 }
 
 /// From when on executors that were given back took no more tasks, where that is before their removal: a killed

@@ -1,5 +1,6 @@
 //! Lost executors, what was lost with them, and why.
 
+use crate::words;
 use emberscope_model::run::{Executor, JobStatus, Run, StageAttempt, StageStatus};
 
 /// Why an executor went.
@@ -58,7 +59,7 @@ impl LossCause {
             Self::OutOfMemory
         } else if has(&["heartbeat"]) {
             Self::HeartbeatTimeout
-        } else if has(&["killed by driver", "idle", "stop requested"]) {
+        } else if has(GIVEN_BACK) || has(&["stop requested"]) {
             Self::Released
         } else if exit_code(&reason).is_some()
             || has(&["lost", "disassociated", "unreachable", "exited", "failed", "disconnect"])
@@ -80,6 +81,10 @@ pub fn exit_code(reason: &str) -> Option<i32> {
     let end = rest.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(rest.len());
     rest[..end].parse().ok()
 }
+
+/// What `Removed Reason` says, in small letters, of executors that the driver let go: asked for by itself, or by YARN's
+/// word for it.
+pub const GIVEN_BACK: &[&str] = &["killed by driver", "idle", "explicit termination request"];
 
 /// Why an executor was lost; `None` for one that lived to the end.
 pub fn cause_of(executor: &Executor) -> Option<LossCause> {
@@ -118,6 +123,33 @@ pub fn telling_line(text: &str) -> Option<&str> {
     Some(message.filter(|message| !message.is_empty()).unwrap_or(first))
 }
 
+/// The line of an error that says most, as a sentence may quote it: the class without its package, long paths by their
+/// last part, at most `longest` characters.
+pub fn quoted(text: &str, longest: usize) -> Option<String> {
+    /// Shorter paths tell more whole.
+    const LONG_PATH: usize = 60;
+    let line = telling_line(text)?.trim_start_matches("Job aborted due to stage failure: ");
+    let line = line.split(" SQLSTATE: ").next().unwrap_or(line);
+    let (class, rest) = line.split_once(": ").map_or((line, None), |(class, rest)| (class, Some(rest)));
+    let is_class =
+        class.contains('.') && class.chars().all(|c| c.is_ascii_alphanumeric() || "._$".contains(c));
+    let class = if is_class { class.rsplit('.').next().unwrap_or(class) } else { class };
+    let short = |word: &str| match word.rsplit_once('/') {
+        Some((_, last)) if word.starts_with('/') && word.len() > LONG_PATH && !last.is_empty() => {
+            format!("…/{last}")
+        }
+        _ => word.to_owned(),
+    };
+    let rest = rest.map(|rest| rest.split(' ').map(short).collect::<Vec<String>>().join(" "));
+    let line = rest.map_or_else(|| class.to_owned(), |rest| format!("{class}: {rest}"));
+    Some(words::cut(&line, longest))
+}
+
+/// Whether an error is that the data of a shuffle could not be read.
+pub fn is_fetch_failure(text: &str) -> bool {
+    ["FetchFailedException", "MetadataFetchFailed"].iter().any(|name| text.contains(name))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,10 +173,38 @@ mod tests {
     }
 
     #[test]
+    fn errors_as_sentences_quote_them() {
+        for (text, expected) in [
+            ("java.io.IOException: full", "IOException: full"),
+            (
+                "org.apache.spark.shuffle.FetchFailedException: /disk0/local/usercache/someone/appcache/application_1_2/blockmgr-3/2d/shuffle_54_8347_0.index",
+                "FetchFailedException: …/shuffle_54_8347_0.index",
+            ),
+            (
+                "java.io.IOException: Mkdirs failed to create /a/b (exists=false)",
+                "IOException: Mkdirs failed to create /a/b (exists=false)",
+            ),
+            (
+                "Job aborted due to stage failure: ResultStage 3 is no good. Rest: x",
+                "ResultStage 3 is no good. Rest: x",
+            ),
+            ("[A.B] refused SQLSTATE: P0001", "[A.B] refused"),
+        ] {
+            assert_eq!(quoted(text, 110).as_deref(), Some(expected));
+        }
+        assert_eq!(quoted("a.b.C: one two three", 9).as_deref(), Some("C: one…"));
+        assert!(
+            is_fetch_failure("org.apache.spark.shuffle.FetchFailedException\n\tat a.B")
+                && !is_fetch_failure("a.B")
+        );
+    }
+
+    #[test]
     fn reasons() {
         for (reason, cause) in [
             ("Command exited with code 137", LossCause::OutOfMemory),
             ("Executor killed by driver.", LossCause::Released),
+            ("Container container_e87_1 exited from explicit termination request.", LossCause::Released),
             (
                 "Container killed by YARN for exceeding memory limits. 5.5 GB of 5.5 GB physical memory used",
                 LossCause::OutOfMemory,

@@ -7,7 +7,7 @@ use crate::finding::{Change, ChangeKind, Claim, Severity, Worth};
 use crate::identity::finding_id;
 use crate::pricing::Priced;
 use crate::words;
-use emberscope_model::run::{ApplicationStatus, JobStatus};
+use emberscope_model::run::{ApplicationStatus, Job, JobStatus};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Queries that a folded claim names in its title.
@@ -210,13 +210,14 @@ pub(crate) fn one_headline(context: &Context<'_>, kept: &mut [Priced]) {
     }
 }
 
-/// Of a failed run the failure comes first, and of failures the one that ended it; what would make it faster
-/// comes after.
+/// Of a run that failed, or of which a job did, the failure comes first, as in the headline, and of failures the one
+/// that ended it; what would make it faster comes after.
 pub(crate) fn failure_first(context: &Context<'_>, kept: &mut [Priced]) {
-    if context.run.application.status != ApplicationStatus::Failed {
+    let failed = || context.run.jobs.iter().filter(|job| job.status == JobStatus::Failed);
+    if context.run.application.status != ApplicationStatus::Failed && failed().all(Job::was_cancelled) {
         return;
     }
-    let failed = context.run.jobs.iter().filter(|job| job.status == JobStatus::Failed);
+    let failed = failed();
     let last = failed.max_by_key(|job| (job.end_ms, job.id)).map(|job| job.id);
     kept.sort_by_key(|priced| {
         let finding = &priced.finding;
@@ -262,7 +263,7 @@ pub(crate) fn settle_values(kept: &mut [Priced]) {
                 say(
                     &mut kept[*n],
                     &format!(
-                        "`{key}` has one value for all findings here, {value}; this one alone would do with {own}."
+                        "`{key}` can have only one value: {value} serves other findings too, where {own} would do for this one."
                     ),
                 );
             }

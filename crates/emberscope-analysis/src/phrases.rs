@@ -289,10 +289,18 @@ fn split_unit(name: &str) -> (&str, EvidenceUnit) {
         .into_iter()
         .chain(more)
         .find(|(suffix, _, _)| name.ends_with(suffix))
-        .map_or((name, U::None), |(_, cut, unit)| (name.strip_suffix(cut).unwrap_or(name), unit))
+        .map(|(_, cut, unit)| (name.strip_suffix(cut).unwrap_or(name), unit))
+        // `bytes_a_task`
+        .unwrap_or((name, if name.starts_with("bytes_") { U::Bytes } else { U::None }))
 }
 
 fn label(stem: &str) -> String {
+    // Shares of the time beyond that of others, which is no share of the data.
+    match stem {
+        "data_share" => return "excess due to the data".to_owned(),
+        "cause_share" => return "excess due to the cause".to_owned(),
+        _ => {}
+    }
     let mut words = stem.replace('_', " ");
     for (short, long) in
         [(" core", " core-time"), (" byte", " memory"), ("gc ", "GC "), ("cpu ", "CPU "), ("sql ", "SQL ")]
@@ -362,6 +370,9 @@ mod tests {
             ("idle_core_ms", json!(1500), "idle core-time", "1.5 core-seconds"),
             ("held_byte_ms", json!(3.6e6 * 1073741824.0), "held memory", "1.0 GiB-hours"),
             ("read_bytes", json!(2048), "read", "2.0 KiB"),
+            ("bytes_a_task", json!(503_060), "bytes a task", "491 KiB"),
+            ("data_share", json!(1.0), "excess due to the data", "100 %"),
+            ("bytes_ratio", json!(9863.3), "bytes ratio", "9,863 times"),
             ("records_ratio", json!(3.44), "records ratio", "3.4 times"),
             ("gc_share", json!(0.25), "GC share", "25 %"),
             ("write_ns", json!(2_000_000), "write", "2 ms"),

@@ -189,7 +189,7 @@ impl StagePlan {
         let hot_by_bytes = median > 0 && largest as f64 > 2.0 * median as f64;
         let lowered = |threshold: i64| threshold.min((largest / 2).max(1));
         if !self.is_adaptive || conf.bool("spark.sql.adaptive.enabled") == Some(false) {
-            let reason = "adaptive execution is off".to_owned();
+            let reason = "Adaptive execution is off".to_owned();
             return said(
                 "disabled",
                 reason,

@@ -51,10 +51,19 @@ pub fn size(bytes: i64) -> String {
     }
 }
 
-/// A share of 1 as `37 %`, `0.6 %`.
+/// A share of 1 as `37 %`, `0.6 %`; something above zero is never `0 %`, and less than all never `100 %`. Rounded from
+/// what evidence holds, so that both say the same.
 pub fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent >= 10.0 || percent == 0.0 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
+    let percent = rounded(share) * 100.0;
+    if share > 0.0 && percent == 0.0 {
+        "<0.1 %".to_owned()
+    } else if share < 1.0 && percent >= 99.5 {
+        ">99 %".to_owned()
+    } else if percent >= 10.0 || percent == 0.0 {
+        format!("{percent:.0} %")
+    } else {
+        format!("{percent:.1} %")
+    }
 }
 
 /// `43 %`; something above zero is never `0 %`, and less than all never `100 %`.
@@ -68,9 +77,13 @@ pub fn share(share: f64) -> String {
     }
 }
 
-/// `13 times`, `2.4 times`.
+/// `13 times`, `2.4 times`, `9,863 times`.
 pub fn times(ratio: f64) -> String {
-    if ratio >= 10.0 { format!("{ratio:.0} times") } else { format!("{ratio:.1} times") }
+    if ratio >= 10.0 {
+        format!("{} times", grouped(ratio.round() as i64))
+    } else {
+        format!("{ratio:.1} times")
+    }
 }
 
 /// A ratio or share with three decimals, for evidence.
@@ -105,7 +118,8 @@ pub fn verb(number: usize, stem: &str) -> String {
     if number == 1 { format!("{stem}s") } else { stem.to_owned() }
 }
 
-/// A core-time and the larger one that it is a part of, in one unit: `1.8 of 2.1 core-minutes`.
+/// A core-time and the larger one that it is a part of, in one unit: `1.8 of 2.1 core-minutes`, `nearly all of 20
+/// core-minutes`.
 pub fn core_time_of(part_ms: i64, whole_ms: i64) -> String {
     let whole = core_time(whole_ms);
     let Some((_, unit)) = whole.split_once(' ') else { return whole };
@@ -116,6 +130,9 @@ pub fn core_time_of(part_ms: i64, whole_ms: i64) -> String {
     };
     let value = part_ms.max(0) as f64 / ms;
     let number = if value < 9.95 { format!("{value:.1}") } else { format!("{value:.0}") };
+    if part_ms < whole_ms && whole.starts_with(&format!("{number} ")) {
+        return format!("nearly all of {whole}");
+    }
     format!("{number} of {whole}")
 }
 
@@ -141,9 +158,16 @@ pub fn cut(text: &str, most: usize) -> String {
     format!("{}…", whole.trim_end_matches(|c: char| c.is_whitespace() || ",;:.".contains(c)))
 }
 
-/// A size as a value of a setting: whole mebibytes where it has some, else kibibytes or bytes.
+/// A quoted text as the end of a sentence: with one mark at its end.
+pub fn ended(text: &str) -> String {
+    if text.ends_with(['.', '…', '!', '?']) { text.to_owned() } else { format!("{text}.") }
+}
+
+/// A size as a value of a setting: gibibytes where it is so many, whole mebibytes where it has some, else kibibytes or
+/// bytes.
 pub fn setting_size(bytes: i64) -> String {
     match bytes {
+        b if b >= 1 << 30 && b % (1 << 30) == 0 => format!("{}g", b >> 30),
         b if b >= 1 << 20 => format!("{}m", b >> 20),
         b if b >= 1 << 10 => format!("{}k", b >> 10),
         b => format!("{}b", b.max(1)),
@@ -186,6 +210,9 @@ mod tests {
         }
         assert_eq!(percent(0.371), "37 %");
         assert_eq!(percent(0.006), "0.6 %");
+        assert_eq!([percent(0.0), percent(0.0003), percent(1.0)], ["0 %", "<0.1 %", "100 %"]);
+        assert_eq!([percent(0.9994), percent(0.225_06)], [">99 %", "22 %"]);
+        assert_eq!(times(9863.3), "9,863 times");
         assert_eq!(times(2.44), "2.4 times");
         assert_eq!((share(0.001), share(0.43)), ("<1 %".to_owned(), "43 %".to_owned()));
         assert_eq!(count(1, "task"), "1 task");
@@ -199,7 +226,10 @@ mod tests {
         assert_eq!([listed(&["a"]), listed(&["a", "b", "c"])], ["a", "a, b and c"]);
         assert_eq!(core_time_of(110_000, 126_000), "1.8 of 2.1 core-minutes");
         assert_eq!(core_time_of(37_000, 83_000), "37 of 83 core-seconds");
+        assert_eq!(core_time_of(1_223_000, 1_225_000), "nearly all of 20 core-minutes");
         assert_eq!(setting_size(5 << 20), "5m");
+        assert_eq!([setting_size(45 << 30), setting_size(1536 << 20)], ["45g", "1536m"]);
+        assert_eq!([ended("bad row"), ended("bad row."), ended("bad…")], ["bad row.", "bad row.", "bad…"]);
         assert_eq!(setting_size(300), "300b");
     }
 }

@@ -1,7 +1,7 @@
 //! The same data read or computed by several queries.
 
 use super::plan::python_udf::functions;
-use super::plan::{bytes_text, is_immaterial, rounded};
+use super::plan::{is_immaterial, rounded};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Scope, Severity, Worth};
@@ -13,6 +13,7 @@ use crate::plan::rows::rows_into;
 use crate::plan::scan::{Format, scans};
 use crate::plan::write::writes;
 use crate::plan::{OperatorClass, SqlView, names};
+use crate::words;
 use std::collections::{BTreeMap, BTreeSet};
 
 const KIND: &str = "cachingOpportunity";
@@ -454,7 +455,7 @@ fn claim_relation(
     if is_immaterial(context, &price::places(&again)) {
         return;
     }
-    let mut claim = new_claim(seen, format!("{} queries read {label} ({})", seen.len(), bytes_text(bytes)))
+    let mut claim = new_claim(seen, format!("{} queries read {label} ({})", seen.len(), words::size(bytes)))
         .evidence("relation", label)
         .evidence("read_bytes", bytes)
         .evidence("rows", seen[0].rows.unwrap_or(0))

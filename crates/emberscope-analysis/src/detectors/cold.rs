@@ -177,7 +177,9 @@ fn late<'c>(ctx: &'c Context<'_>, executor: &'c Executor, stage: &'c StageDigest
     let submitted_ms = ctx.run.stages.get(stage.position)?.submitted_ms?;
     let came_late = added_ms > submitted_ms && stage.running.is_some_and(|(_, end)| added_ms < end);
     // A replacement waits for its predecessor's loss, which is another matter.
-    let is_replacement = ctx.run.executors.iter().any(|other| {
+    // One of another resource profile could not have taken its place.
+    let alike = |other: &&Executor| other.resource_profile_id == executor.resource_profile_id;
+    let is_replacement = ctx.run.executors.iter().filter(alike).any(|other| {
         let removed = other.removed_ms.is_some_and(|removed| (submitted_ms..=added_ms).contains(&removed));
         removed && !was_given_back(other)
     });
@@ -244,7 +246,7 @@ fn claim(ctx: &Context<'_>, ramp_ups: &[RampUp<'_>], subject: &str) -> Claim {
         .evidence("ramp_ups", ramp_ups.len())
         .evidence("last_arrival_ms", ramp_ups.iter().map(|one| one.until_ms - one.from_ms).max().unwrap_or(0))
         .evidence("wait_share", rounded(ctx.share_of_wall(wait).unwrap_or(0.0)))
-        .advice(advice(ctx, subject))
+        .advice(advice(ctx, ramp_ups, subject))
         .changes(changes(ctx, ramp_ups, subject));
     claim.subject = subject.to_owned();
     claim.nature = if is_dynamic(ctx) { Nature::Configuration } else { Nature::Resource };
@@ -281,11 +283,16 @@ fn title(ramp_ups: &[RampUp<'_>], wait: i64, executors: usize, subject: &str) ->
             duration(first.until_ms - first.from_ms)
         )
     } else {
+        let is_one = ramp_ups.iter().flat_map(|ramp_up| &ramp_up.late).all(|one| one.stage.id == stage);
+        let who = if is_one { format!("Stage {stage}") } else { "Stages".to_owned() };
+        let times = match ramp_ups.len() {
+            1 => String::new(),
+            more => format!(", in {} later in the run", count(more, "ramp-up")),
+        };
         format!(
-            "Stages waited {} for {} that came only then, in {} later in the run",
+            "{who} waited {} for {} that came only then{times}",
             duration(wait),
-            count(executors, "executor"),
-            count(ramp_ups.len(), "ramp-up")
+            count(executors, "executor")
         )
     }
 }
@@ -294,8 +301,17 @@ fn is_dynamic(ctx: &Context<'_>) -> bool {
     ctx.conf(None).bool("spark.dynamicAllocation.enabled") == Some(true)
 }
 
-fn advice(ctx: &Context<'_>, subject: &str) -> String {
+/// Whether all that was waited for are executors of resource profiles that stages brought with them.
+fn is_special(ramp_ups: &[RampUp<'_>]) -> bool {
+    ramp_ups.iter().all(|ramp_up| ramp_up.late.iter().any(|one| one.executor.resource_profile_id != 0))
+}
+
+fn advice(ctx: &Context<'_>, ramp_ups: &[RampUp<'_>], subject: &str) -> String {
     let text = match (is_dynamic(ctx), subject) {
+        (true, _) if is_special(ramp_ups) => {
+            "Executors of a resource profile are only asked for when a stage with it waits: run a small job with the \
+             profile while others still run, let more stages share it, or do without one of its own."
+        }
         (true, "start") => {
             "Ask for the executors at the start: dynamic allocation begins with few and asks for more only when tasks \
              wait."
@@ -319,9 +335,7 @@ fn changes(ctx: &Context<'_>, ramp_ups: &[RampUp<'_>], subject: &str) -> Vec<Cha
             "earlier: warm pool, free capacity, smaller image",
         )];
     }
-    let is_special =
-        |ramp_up: &RampUp<'_>| ramp_up.late.iter().any(|one| one.executor.resource_profile_id != 0);
-    if ramp_ups.iter().all(is_special) {
+    if is_special(ramp_ups) {
         return vec![Change::code("resource profile", "asked for earlier, or shared by more stages")];
     }
     let conf = ctx.conf(None);

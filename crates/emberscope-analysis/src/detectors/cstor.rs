@@ -106,6 +106,7 @@ fn check(ctx: &Context<'_>, sink: &mut Sink) {
         let level = cached.storage_level;
         level.use_memory || level.use_disk || cached.ever_cached_partitions > 0
     });
+    let persisted = persisted.filter(|(id, _)| !is_of_library(ctx, **id));
     if storage.block_updates == 0 {
         without_updates(ctx, persisted, sink);
         return;
@@ -115,6 +116,12 @@ fn check(ctx: &Context<'_>, sink: &mut Sink) {
             sink.claim(claim);
         }
     }
+}
+
+/// Whether a library cached it for itself: Delta Lake does so with the state of its tables
+/// (`spark.databricks.delta.snapshotCache`), and no program can take that out.
+fn is_of_library(ctx: &Context<'_>, id: u32) -> bool {
+    ctx.run.rdd_name(id).is_some_and(|name| name.starts_with("Delta Table State"))
 }
 
 /// Without block updates it is not known what a cache held, but the stages still tell who used it: one that took

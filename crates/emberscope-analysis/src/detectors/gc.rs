@@ -88,6 +88,9 @@ const LOW_RUN_MS: Threshold = Threshold {
     doc: "Least run time of all tasks of the run for little collection to say anything.",
 };
 
+/// Heap from which the JVM's pointers take eight bytes instead of four (`-XX:+UseCompressedOops` ends).
+const WIDE_POINTERS_BYTES: i64 = 32 << 30;
+
 /// The detector.
 pub static GC: Detector = Detector {
     tag: "GC",
@@ -210,7 +213,20 @@ fn high(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
     }
     let key = if context.is_local { "spark.driver.memory" } else { "spark.executor.memory" };
     let memory = conf.bytes(key).unwrap_or(1 << 30);
-    let larger = conf.propose(key, words::setting_size(memory + memory / 2));
+    let larger = memory + memory / 2;
+    if memory <= WIDE_POINTERS_BYTES && larger > WIDE_POINTERS_BYTES {
+        let fewer = if context.is_local { "fewer cores (local[N])" } else { "fewer cores per executor" };
+        sink.claim(
+            claim
+                .advice(format!(
+                    "Give each task more of the heap, with {fewer}, or keep fewer objects in it (cached data, broadcasts, collected lists). Above 32 GiB pointers take twice the room, so that a heap somewhat larger holds no more.{and_collector}"
+                ))
+                .change(Change::resource("tasks at a time", None, fewer))
+                .changes(parallel),
+        );
+        return;
+    }
+    let larger = conf.propose(key, words::setting_size(larger));
     sink.claim(
         claim
             .advice(format!(

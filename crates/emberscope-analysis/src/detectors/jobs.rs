@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Scope, Severity, Worth};
+use crate::losses;
 use crate::words::{self, core_time, count, duration, percent, rounded};
 use emberscope_model::intervals::union_ms;
 use emberscope_model::run::{ApplicationStatus, Job, JobStatus};
@@ -77,9 +78,9 @@ fn check(ctx: &Context<'_>, sink: &mut Sink) {
         .evidence("failed_jobs_core_ms", core_ms)
         .evidence("first_failed_job", first.id)
         .advice(format!(
-            "Start with job {}{}. Its failed stage tells the cause.",
+            "Start with job {}{} Its failed stage tells the cause.",
             first.id,
-            first_line(first).map(|text| format!(": {text}")).unwrap_or_default()
+            first_line(first).map_or_else(|| ".".to_owned(), |text| format!(": {}", words::ended(&text)))
         ))
         .change(Change::code(format!("job {}", first.id), "fix the cause of its failure"));
     if let Some(text) = first_line(first) {
@@ -104,8 +105,7 @@ fn severity(ctx: &Context<'_>) -> Severity {
     }
 }
 
-/// First line of a job's message, cut to a length that fits a sentence.
+/// What says most in a job's message, cut to a length that fits a sentence.
 fn first_line(job: &Job) -> Option<String> {
-    let line = job.error.as_deref()?.lines().next()?.trim();
-    (!line.is_empty()).then(|| words::cut(line, 200))
+    losses::quoted(job.error.as_deref()?, 200)
 }

@@ -4,7 +4,7 @@ use crate::capacity::{Capacity, SMALL_RUN_CORE_MS, capacity, container_bytes, he
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Scope, Severity, Worth};
-use crate::words::{core_time, percent, rounded, size};
+use crate::words::{core_time, percent, rounded, setting_size, size};
 use emberscope_model::run::Executor;
 
 const IDLE_SHARE: Threshold = Threshold {
@@ -226,7 +226,12 @@ fn heap_claim(ctx: &Context<'_>, heap: &Heap) -> Claim {
         size(heap.size),
         percent(heap.share())
     );
-    let change = ctx.conf(None).propose("spark.executor.memory", format!("{}m", proposed >> 20));
+    // There the type of the workers decides the heap.
+    let is_of_workers = ctx.conf(None).is_databricks();
+    let change = match is_of_workers {
+        true => Some(Change::resource("workers", None, "a type with less memory")),
+        false => ctx.conf(None).propose("spark.executor.memory", setting_size(proposed)),
+    };
     let mut claim = base(title, "heapOverProvisioned")
         .evidence("heap_peak_bytes", heap.peak)
         .evidence("heap_bytes", heap.size)
@@ -235,8 +240,13 @@ fn heap_claim(ctx: &Context<'_>, heap: &Heap) -> Claim {
         .evidence("executors_observed", heap.executors)
         .evidence("freed_byte_ms", freed_byte_ms(ctx, heap.size - proposed))
         .advice(format!(
-            "A heap of {} leaves headroom above the highest peak. Give the rest back, or run more executors on it.",
-            size(proposed)
+            "A heap of {} leaves headroom above the highest peak. {}",
+            size(proposed),
+            if is_of_workers {
+                "The type of the workers decides it: one with less memory would do, unless native code or Python needs the rest."
+            } else {
+                "Give the rest back, or run more executors on it."
+            }
         ))
         .changes(change);
     claim.nature = Nature::Configuration;
@@ -277,7 +287,9 @@ fn idle_cores(ctx: &Context<'_>, capacity: &Capacity) -> Claim {
         .evidence("allocated_core_ms", capacity.allocated)
         .evidence("held_byte_ms", held)
         .evidence("idle_byte_ms", idle_byte_ms)
-        .advice(if is_dynamic {
+        .advice(if ctx.conf(None).is_databricks() {
+            "A smaller cluster, or autoscaling with a smaller lower bound, frees memory and cores alike."
+        } else if is_dynamic {
             "Dynamic allocation asked for more executors than there was work for: a smaller upper bound frees memory \
              and cores alike."
         } else {

@@ -126,6 +126,13 @@ fn claim(
     let (what, about) = match variant {
         "skewed" => (format!("the largest has {}", words::size(max as i64)), "very uneven"),
         "tooFew" => (format!("{:.0} slots were free", context.free_slots(digest)), "too few"),
+        // Large because they are few: most of it is that cores had nothing to do.
+        _ if spilling == 0 && (digest.useful as f64) < context.free_slots(digest).floor() => {
+            let slots = context.free_slots(digest).floor();
+            let without = slots - digest.useful as f64;
+            let time = words::duration(digest.running_ms());
+            (format!("{without:.0} of {slots:.0} slots had none for {time}"), "too few and too large")
+        }
         _ if spilling == 0 => ("no task spills".to_owned(), "too large"),
         _ => (format!("{} {}", words::count(spilling, "task"), words::verb(spilling, "spill")), "too large"),
     };

@@ -293,10 +293,7 @@ fn with_shuffle_fix(
         "Count the rows of each value of {keys}: if no value holds much more than its share, this is not the cause."
     );
     claim
-        .advice(format!(
-            "{one_key}: {what}. More shuffle partitions would not divide it. On AQE: {}.",
-            aqe.reason
-        ))
+        .advice(format!("{one_key}: {what}. More shuffle partitions would not divide it. {}.", aqe.reason))
         .change(code)
         .changes(aqe.changes)
 }

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Worth};
-use crate::partitions;
+use crate::partitions::{self, Lever};
 use crate::replay::Edit;
 use crate::stage_plan::StagePlan;
 use crate::stage_view::{StageView, Task};
@@ -148,12 +148,13 @@ fn claim(context: &Context<'_>, view: &StageView<'_>, spilled: i64) -> Claim {
     let disk = digest.counted.disk_spilled_bytes;
     let cost: f64 = view.useful().map(|task| cost_ms(context, task, is_python)).sum();
     let place = plan.as_ref().and_then(StagePlan::place_words);
-    let who = format!(
-        "{} of {} of stage {}",
-        spilling.len(),
-        words::count(digest.useful as usize, "task"),
-        view.stage.id
-    );
+    let who = match digest.useful {
+        1 => format!("The only task of stage {}", view.stage.id),
+        tasks => {
+            let tasks = words::count(tasks as usize, "task");
+            format!("{} of {tasks} of stage {}", spilling.len(), view.stage.id)
+        }
+    };
     let place = place.as_ref().map_or(String::new(), |place| format!(" in {place}"));
     let spill = words::verb(spilling.len(), "spill");
     let title = if is_python {
@@ -239,10 +240,16 @@ fn with_volume_fix(
     if reads_shuffle || plan.is_some_and(|plan| plan.scan.is_some()) {
         let tasks = (view.digest.useful as f64 * need).min(f64::from(u32::MAX)) as u32;
         let (how, changes) = partitions::to_have(context, view, plan, tasks);
+        // What cannot be cut is not made smaller.
+        if partitions::lever(context, view, plan) == Lever::SinglePartition {
+            return claim
+                .advice(format!("Give the task more memory ({more}), or it less to hold: {how}."))
+                .changes(changes);
+        }
         return claim
             .evidence("proposed_tasks", tasks)
             .advice(format!(
-                "Make the partitions about {need:.0} times smaller ({how}), or give each task more memory ({more})."
+                "Make the partitions about {need:.0} times smaller: {how}. Or give each task more memory ({more})."
             ))
             .changes(changes);
     }

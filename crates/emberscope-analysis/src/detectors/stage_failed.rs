@@ -2,15 +2,19 @@
 
 use crate::context::{Context, StageDigest};
 use crate::detector::{Check, Detector, FindingType, Sink};
-use crate::failure_fix;
+use crate::failure_fix::{self, Fix};
 use crate::finding::{Claim, Confidence, Nature, Severity, Worth};
 use crate::losses;
 use crate::plan::fingerprint::sources;
 use crate::replay::Edit;
 use crate::stage_view::StageView;
 use crate::words;
+use emberscope_log::columns::TaskStatus;
 use emberscope_model::run::{Job, JobStatus};
 use emberscope_model::sql::SqlExecution;
+
+/// Characters of a reason that a title has room for.
+const LONGEST: usize = 110;
 
 /// The detector.
 pub static SFAIL: Detector = Detector {
@@ -49,24 +53,25 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
     } else {
         ("givenUp", Severity::Critical, "failed")
     };
-    let line = quoted_line(reason);
-    let title = format!("Stage {} (attempt {}) {how}: {line}", stage.id, stage.attempt);
+    let line = losses::quoted(reason, LONGEST).unwrap_or_else(|| "no reason".to_owned());
+    // Spark would have tried again what was lost.
+    let is_shut_down =
+        variant == "givenUp" && losses::is_fetch_failure(reason) && was_shut_down(context, view);
+    let then = if is_shut_down { ", then the application was shut down" } else { "" };
+    let title = format!("Stage {} (attempt {}) {how}{then}: {line}", stage.id, stage.attempt);
+    let fix = match variant {
+        "givenUp" if losses::is_fetch_failure(reason) => lost_data(context, view, is_shut_down),
+        "givenUp" => failure_fix::of_error(context, reason),
+        _ => Fix { text: without_change(variant, stage.is_barrier).to_owned(), changes: Vec::new() },
+    };
     let mut claim = Claim::new("stageFailed", context.stage_scope(view.digest), title)
         .evidence("reason", line)
         .evidence("attempts", view.digest.attempts)
         .evidence("failed_attempts", view.digest.failed)
         .evidence("stage_lost_ms", view.digest.lost_ms)
         .evidence("job_failed", job_failed)
-        .advice(match variant {
-            // The tasks of a barrier stage stand and fall together: one that failed takes the others with it.
-            "retried" if stage.is_barrier => "One task of the barrier failed, and with it all others: mend what made it fail; the finding about failed tasks tells it.",
-            "cancelled" => "Nothing to mend here: find out who or what cancelled the job.",
-            "retried" => "Find out why the shuffle data was lost; the finding about repeated work tells what it cost.",
-            _ => "Mend the error that the reason names; the stack trace of the last failed task tells where it was thrown.",
-        });
-    if variant == "givenUp" {
-        claim = claim.changes(failure_fix::of_error(context, reason).changes);
-    }
+        .advice(fix.text)
+        .changes(fix.changes);
     claim.variant = Some(variant);
     if variant == "givenUp"
         && let Some(jobs) = done_again(context, view.digest)
@@ -111,10 +116,37 @@ fn worth(context: &Context<'_>, jobs: &[u32]) -> Worth {
     Worth::Replay { low: low.collect(), high: jobs.iter().map(|job| Edit::DropJob { job: *job }).collect() }
 }
 
-/// What says most in a failure reason: `Job aborted due to stage failure` is followed by the cause.
-fn quoted_line(reason: &str) -> String {
-    const LONGEST: usize = 110;
-    let line = losses::telling_line(reason).unwrap_or("no reason");
-    let line = line.trim_start_matches("Job aborted due to stage failure: ");
-    words::cut(line.split(" SQLSTATE: ").next().unwrap_or(line), LONGEST)
+/// What to do about a stage that others made good, or that was not wanted any more.
+fn without_change(variant: &str, is_barrier: bool) -> &'static str {
+    match variant {
+        // The tasks of a barrier stage stand and fall together: one that failed takes the others with it.
+        "retried" if is_barrier => {
+            "One task of the barrier failed, and with it all others: mend what made it fail; the finding about failed tasks tells it."
+        }
+        "retried" => {
+            "Find out why the shuffle data was lost; the finding about repeated work tells what it cost."
+        }
+        _ => "Nothing to mend here: find out who or what cancelled the job.",
+    }
+}
+
+/// Whether a job of the stage ended because the application did.
+fn was_shut_down(context: &Context<'_>, view: &StageView<'_>) -> bool {
+    let jobs = view.stage.job_ids.iter().filter_map(|id| context.run.job(*id));
+    jobs.filter_map(|job| job.error.as_deref()).any(|error| error.contains("was shut down"))
+}
+
+/// What to do where shuffle data was lost and nothing made it good.
+fn lost_data(context: &Context<'_>, view: &StageView<'_>, is_shut_down: bool) -> Fix {
+    let is_lost = |status: TaskStatus| matches!(status, TaskStatus::ExecutorLost | TaskStatus::FetchFailed);
+    let lost = view.tasks.iter().filter(|task| is_lost(task.status));
+    let executors: Vec<&str> = lost.map(|task| context.text(task.executor)).collect();
+    let mut fix = failure_fix::of_loss(context, failure_fix::loss_of(context, &executors));
+    let shut_down = if is_shut_down {
+        " The job failed because the application ended before Spark could compute that again: find out who or what ended it."
+    } else {
+        ""
+    };
+    fix.text = format!("The shuffle data that the stage reads was lost.{shut_down} {}", fix.text);
+    fix
 }

@@ -148,9 +148,10 @@ fn claim(context: &Context<'_>, view: &StageView<'_>, tail: &Tail, cause: Cause)
         Cause::Data | Cause::WarmUp | Cause::Unexplained => "nothing in the log".to_owned(),
     };
     let title = format!(
-        "{} of stage {} took up to {} where the others took {}: {reason} explains {}",
+        "{} of stage {} took {}{} where the others took {}: {reason} explains {}",
         words::count(tail.slow.len(), "task"),
         view.stage.id,
+        if tail.slow.len() == 1 { "" } else { "up to " },
         words::duration(slowest.duration_ms()),
         words::duration(tail.median_ms.round() as i64),
         if cause == Cause::Unexplained { "it".to_owned() } else { words::percent(share) + " of it" },

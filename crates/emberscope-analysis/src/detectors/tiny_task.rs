@@ -111,12 +111,12 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
     let count = words::count(digest.useful as usize, "task");
     let title = match fixed {
         Some(_) if share < context.get(&OVERHEAD_SHARE) => format!(
-            "Stage {} runs {count} of {work_ms:.0} ms on {} each",
+            "Stage {} runs {count} of {work_ms:.0} ms on average, on {} each",
             view.stage.id,
             words::size(read_bytes(digest) / digest.attempts.max(1) as i64),
         ),
         _ => format!(
-            "Stage {} runs {count} of {work_ms:.0} ms; starting each costs {overhead_ms:.0} ms",
+            "Stage {} runs {count} of {work_ms:.0} ms on average; starting each costs {overhead_ms:.0} ms",
             view.stage.id
         ),
     };

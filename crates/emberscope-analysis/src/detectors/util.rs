@@ -112,17 +112,42 @@ fn advice(ctx: &Context<'_>, is_driver: bool) -> String {
         "Most of the idle time was inside stages that ran on fewer cores than there were: too few tasks, or a few \
          long ones at the end."
     };
-    let fix = if is_local(ctx) {
-        "Local mode has one JVM and no executors to give back: give its stages more partitions, or it fewer cores \
-         where others need the machine."
-    } else if ctx.conf(None).bool("spark.dynamicAllocation.enabled") == Some(true) {
-        "Lower the upper bound of dynamic allocation, and the lower one if it is above 0."
-    } else if ctx.conf(None).is_databricks() {
-        "Make the cluster smaller, or let its autoscaling have a smaller lower bound."
-    } else {
-        "Ask for fewer executors, or let dynamic allocation give idle ones back."
+    let fix = match is_local(ctx) {
+        // Tasks cannot fill the time in which the driver has none to give.
+        true if is_driver => {
+            "Local mode has one JVM and no executors to give back, and more partitions would not fill these pauses: \
+             shorten what the driver does, or give it fewer cores where others need the machine."
+                .to_owned()
+        }
+        true => {
+            "Local mode has one JVM and no executors to give back: give its stages more partitions, or it fewer cores \
+             where others need the machine."
+                .to_owned()
+        }
+        false => fewer_executors(ctx),
     };
     format!("{reason} {fix}")
+}
+
+/// How to have fewer executors, by what decides how many there are.
+fn fewer_executors(ctx: &Context<'_>) -> String {
+    const MIN: &str = "spark.dynamicAllocation.minExecutors";
+    const MAX: &str = "spark.dynamicAllocation.maxExecutors";
+    let conf = ctx.conf(None);
+    if conf.bool("spark.dynamicAllocation.enabled") == Some(true) {
+        let most = match conf.number(MAX).filter(|most| *most < f64::from(i32::MAX)) {
+            Some(most) => format!("Lower the upper bound of dynamic allocation ({MAX}, now {most:.0})"),
+            None => format!("Give dynamic allocation an upper bound ({MAX})"),
+        };
+        let least = conf.number(MIN).filter(|least| *least > 0.0);
+        let least = least
+            .map_or_else(String::new, |least| format!(", and lower the lower one ({MIN}, now {least:.0})"));
+        format!("{most}{least}.")
+    } else if conf.is_databricks() {
+        "Make the cluster smaller, or let its autoscaling have a smaller lower bound.".to_owned()
+    } else {
+        "Ask for fewer executors, or let dynamic allocation give idle ones back.".to_owned()
+    }
 }
 
 fn changes(ctx: &Context<'_>, capacity: &Capacity) -> Vec<Change> {

@@ -60,6 +60,23 @@ fn failed_jobs_are_a_rate_and_cancelled_ones_are_not_failed() {
 }
 
 #[test]
+fn a_job_s_message_is_told_by_what_says_most() {
+    let mut made = Made::new("3.5.9", 2, 2, &[]);
+    failed_job(
+        &mut made,
+        500,
+        "Job aborted due to stage failure: Task 2 in stage 1.0 failed 3 times, most recent failure: Lost task 2.2 in stage \
+         1.0 (TID 10) (localhost executor driver): org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n  \
+         File \"a.py\", line 3, in f\n    raise ValueError(x)\nValueError: bad record\n\n\tat org.apache.spark.X",
+    );
+    let sink = said(&made.run(), "JOBS");
+    assert_eq!(
+        sink.claims()[0].recommendation.text,
+        "Start with job 500: ValueError: bad record. Its failed stage tells the cause."
+    );
+}
+
+#[test]
 fn real_logs_with_and_without_an_end() {
     for (name, fires) in [
         ("killed-plain-3.5.9", true),
@@ -95,6 +112,7 @@ fn audited(version: &str, properties: &[(&str, &str)]) -> Vec<String> {
 fn configuration_rules() {
     const DA: (&str, &str) = ("spark.dynamicAllocation.enabled", "true");
     const MAX: (&str, &str) = ("spark.dynamicAllocation.maxExecutors", "20");
+    const DBR: (&str, &str) = ("spark.databricks.clusterUsageTags.sparkVersion", "8.4.x-photon-scala2.12");
     let max = "spark.dynamicAllocation.maxExecutors";
     type Case<'c> = (&'c str, &'c [(&'c str, &'c str)], &'c [&'c str]);
     let cases: &[Case<'_>] = &[
@@ -128,6 +146,12 @@ fn configuration_rules() {
         ("3.5.9", &[("spark.executor.memory", "2g"), ("spark.executor.memoryOverhead", "384")], &[]),
         // SQL work has its own format: Java's serializer does not matter.
         ("3.5.9", &[("spark.serializer", "org.apache.spark.serializer.JavaSerializer")], &[]),
+        // What Databricks sets on every cluster is not the program's.
+        ("3.1.1", &[("spark.shuffle.memoryFraction", "0.2")], &["spark.shuffle.memoryFraction"]),
+        ("3.1.1", &[DBR, ("spark.shuffle.memoryFraction", "0.2")], &[]),
+        ("3.1.1", &[DBR, ("spark.shuffle.memoryFraction", "0.7")], &["spark.shuffle.memoryFraction"]),
+        ("3.1.1", &[("spark.speculation.multiplier", "3")], &["spark.speculation"]),
+        ("3.1.1", &[DBR, ("spark.speculation.multiplier", "3"), ("spark.speculation.quantile", "0.9")], &[]),
         // Dead by version.
         ("4.3.0", &[("spark.blacklist.enabled", "true")], &["spark.blacklist.enabled"]),
         ("3.5.9", &[("spark.blacklist.enabled", "true")], &[]),
@@ -350,6 +374,21 @@ fn a_cache_that_nobody_reads() {
         }
         let sink = said(&made.run(), "CSTOR");
         assert_eq!(of_kind(&sink, "cacheUnused").len(), usize::from(fires), "{stages} {bytes}");
+    }
+}
+
+#[test]
+fn caches_of_a_library_are_not_the_program_s() {
+    for (name, fires) in [("mine", true), ("Delta Table State #2 - file:///t/_delta_log", false)] {
+        let mut made = Made::new("3.5.9", 1, 2, &[]);
+        let stage = made.job(None, &[vec![task(1000)]])[0];
+        let level = json!({"Use Disk": true, "Use Memory": true, "Use Off Heap": false, "Deserialized": true, "Replication": 1});
+        made.line(json!({"Event": "SparkListenerStageSubmitted", "Properties": {}, "Stage Info": {"Stage ID": stage,
+            "Stage Attempt ID": 0, "Stage Name": "s", "Number of Tasks": 1, "Parent IDs": [], "Details": "",
+            "Accumulables": [], "RDD Info": [{"RDD ID": 50, "Name": name, "Parent IDs": [], "Storage Level": level,
+            "Number of Partitions": 10, "Number of Cached Partitions": 0, "Memory Size": 0, "Disk Size": 0}]}}));
+        (0..10).for_each(|n| drop(made.line(block(50, n, 8 << 20, 0))));
+        assert_eq!(of_kind(&said(&made.run(), "CSTOR"), "cacheUnused").len(), usize::from(fires), "{name}");
     }
 }
 

@@ -82,6 +82,37 @@ fn local_mode_has_no_executors_to_give_back() {
 }
 
 #[test]
+fn idle_cores_are_given_back_by_what_asked_for_them() {
+    // Pauses of the driver are not filled by more partitions.
+    let text = |name: &str| said(&fixture(name), "UTIL").claims()[0].recommendation.text.clone();
+    for name in ["failures-4.3.0", "sql-noaqe-4.3.0", "cache-3.5.9"] {
+        let sink = said(&fixture(name), "UTIL");
+        for claim in sink.claims() {
+            assert!(claim.recommendation.text.contains("the driver was busy"), "{name}");
+            assert!(!text(name).contains("give its stages more partitions"), "{name}");
+        }
+    }
+    let most = ("spark.dynamicAllocation.maxExecutors", "8");
+    let least = ("spark.dynamicAllocation.minExecutors", "4");
+    for (bounds, expected) in [
+        (&[][..], "Give dynamic allocation an upper bound (spark.dynamicAllocation.maxExecutors)."),
+        (
+            &[most],
+            "Lower the upper bound of dynamic allocation (spark.dynamicAllocation.maxExecutors, now 8).",
+        ),
+        (
+            &[most, least],
+            "Lower the upper bound of dynamic allocation (spark.dynamicAllocation.maxExecutors, now 8), and lower the \
+             lower one (spark.dynamicAllocation.minExecutors, now 4).",
+        ),
+    ] {
+        let sink = said(&with_tasks(2, &[DYNAMIC, bounds].concat()).run(), "UTIL");
+        let text = &sink.claims()[0].recommendation.text;
+        assert!(text.ends_with(expected), "{text}");
+    }
+}
+
+#[test]
 fn heaps_are_judged_by_their_peaks() {
     let gib = 1_i64 << 30;
     // (peak, spilled, lifetime is long enough, heap proposed)
@@ -92,6 +123,7 @@ fn heaps_are_judged_by_their_peaks() {
         (2 * gib, 0, 10_000, None),
         // Hardly touched, and for at least some seconds.
         (gib, 0, 10_000, Some("1536m")),
+        (3 * gib, 0, 100_000, Some("4g")),
         (gib, 0, 2_000, None),
     ] {
         let mut made = Made::new("3.5.9", 4, 4, &[("spark.executor.memory", "8g")]);
@@ -111,6 +143,24 @@ fn heaps_are_judged_by_their_peaks() {
             assert_eq!(claim.recommendation.changes[0].proposed.as_deref(), proposed);
             assert_eq!(number(claim, "heap_used_share"), peak as f64 / (8 * gib) as f64);
         }
+    }
+}
+
+#[test]
+fn databricks_decides_memory_by_its_workers() {
+    let databricks = ("spark.databricks.clusterUsageTags.sparkVersion", "13.3.x-scala2.12");
+    for (properties, is_free) in [(&[][..], true), (&[databricks], false)] {
+        let mut made = with_tasks(2, &[&[("spark.executor.memory", "8g")], properties].concat());
+        made.line(json!({"Event": "SparkListenerStageExecutorMetrics", "Executor ID": "1", "Stage ID": 0,
+            "Stage Attempt ID": 0, "Executor Metrics": {"JVMHeapMemory": 1_i64 << 30}}));
+        let sink = said(&made.run(), "MEM");
+        let variants: Vec<Option<&str>> = sink.claims().iter().map(|claim| claim.variant).collect();
+        assert_eq!(variants, [Some("idleCores"), Some("heapOverProvisioned")]);
+        let changes = sink.claims().iter().flat_map(|claim| &claim.recommendation.changes);
+        let keys: Vec<&str> = changes.map(|change| change.key.as_str()).collect();
+        assert_eq!(keys.contains(&"spark.executor.memory"), is_free, "{keys:?}");
+        let told = |word: &str| sink.claims().iter().any(|claim| claim.recommendation.text.contains(word));
+        assert_eq!((told("dynamic allocation"), told("smaller cluster")), (is_free, !is_free));
     }
 }
 
@@ -253,6 +303,40 @@ fn replacements_of_lost_executors_are_no_cold_start() {
     made.slots_from = START + 41_000;
     made.job(None, &[vec![task(30_000).on(2), task(30_000).on(2)]]);
     assert!(said(&made.run(), "COLD").claims().is_empty());
+}
+
+#[test]
+fn executors_of_another_profile_replace_nobody() {
+    // (profile of the one that went, why it went, whether the other one was waited for)
+    for (profile, reason, fires) in [
+        (1, "Command exited with code 137", false),
+        (0, "Command exited with code 137", true),
+        // YARN's word for an executor that the driver gave back.
+        (1, "Container container_1_2_3 exited from explicit termination request.", true),
+    ] {
+        let mut made = Made::new("3.5.9", 2, 2, DYNAMIC);
+        let added = |id: &str, at: i64, profile: u32| {
+            json!({"Event": "SparkListenerExecutorAdded", "Timestamp": at, "Executor ID": id, "Executor Info":
+                {"Host": "h", "Total Cores": 2, "Log Urls": {}, "Resource Profile Id": profile}})
+        };
+        made.line(added("1", START, profile)).line(added("2", START + 40_000, 1));
+        made.line(
+            json!({"Event": "SparkListenerExecutorRemoved", "Timestamp": START + 20_000, "Executor ID": "1",
+            "Removed Reason": reason}),
+        );
+        made.slots_from = START + 41_000;
+        made.job(None, &[vec![task(30_000).on(2), task(30_000).on(2)]]);
+        let sink = said(&made.run(), "COLD");
+        assert_eq!(sink.claims().len(), usize::from(fires), "{profile} {reason}: {:?}", sink.claims());
+        let Some(claim) = sink.claims().first() else { continue };
+        assert!(
+            claim.title.starts_with("Stage 0 waited 39.0 s for 1 executor that came only then"),
+            "{}",
+            claim.title
+        );
+        assert!(claim.recommendation.text.starts_with("Executors of a resource profile are only asked for"));
+        assert!(!claim.recommendation.text.contains("idle timeout"));
+    }
 }
 
 #[test]

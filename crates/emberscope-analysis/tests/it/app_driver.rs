@@ -57,6 +57,10 @@ fn gaps_are_named_by_what_lies_around_them() {
         let sink = said(&made.run(), "DRIVER");
         let [claim] = of_kind(&sink, "driverBound")[..] else { panic!("{kind}: {:?}", sink.claims()) };
         assert_eq!((text(claim, "kind"), claim.scope.sql_id), (kind, Some(3)));
+        // Four tasks' results of a kilobyte are not what it handled.
+        let is_small = claim.title.starts_with("The driver was still busy in queries after their last job: ");
+        assert_eq!(is_small, kind == "collect", "{}", claim.title);
+        assert!(!claim.recommendation.text.contains("large results"), "{}", claim.recommendation.text);
         assert!((number(claim, "driver_only_ms") - 40_000.0).abs() < 200.0, "{claim:?}");
         assert!((number(claim, "beyond_normal_ms") - 37_000.0).abs() < 200.0, "{claim:?}");
         assert!((number(claim, "idle_core_ms") - 160_000.0).abs() < 1000.0, "{claim:?}");
@@ -283,6 +287,7 @@ fn partitions_that_are_fetched_one_by_one() {
     for (jobs, width, task_ms, place, fires) in [
         (24, 1, 400, "toLocalIterator at a.py:5", true),
         (24, 1, 400, "first at a.py:5", true),
+        (24, 1, 400, "parquet at a.py:5", true),
         (24, 4, 400, "collect at a.py:5", false),
         (6, 1, 800, "toLocalIterator at a.py:5", false),
         (24, 1, 60, "toLocalIterator at a.py:5", false),
@@ -312,6 +317,9 @@ fn partitions_that_are_fetched_one_by_one() {
             assert!((1100.0..1400.0).contains(&number(claim, "together_ms")), "{claim:?}");
             let told = claim.recommendation.text.contains("prefetchPartitions");
             assert_eq!(told, place.starts_with("toLocalIterator"));
+            // Readers look at files for their schema; the same call writes in a query of its own.
+            let is_schema = claim.recommendation.text.contains("give the schema");
+            assert_eq!(is_schema, place.starts_with("parquet") && sql.is_none(), "{place} {sql:?}");
         }
     }
 }
@@ -327,6 +335,8 @@ fn time_after_a_large_result_is_its_handling() {
         let sink = said(&made.run(), "DRIVER");
         let [claim] = of_kind(&sink, "driverBound")[..] else { panic!("{:?}", sink.claims()) };
         assert_eq!(text(claim, "kind"), kind);
+        assert_eq!(claim.title.starts_with("The driver handled results: "), kind == "collect");
+        assert_eq!(claim.recommendation.text.contains("Write large results"), kind == "collect");
         let Worth::Replay { low, .. } = &claim.worth else { panic!("{claim:?}") };
         assert_eq!(low.len(), 1);
     }

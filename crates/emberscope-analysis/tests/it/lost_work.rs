@@ -296,3 +296,87 @@ fn copies_that_lose_cost_core_time_only() {
         }
     }
 }
+
+const NO_SHUFFLE_DATA: &str = "org.apache.spark.shuffle.FetchFailedException: /disk0/local/usercache/someone/appcache/application_1_2/blockmgr-3/2d/shuffle_54_8347_0.index\n\tat a.B";
+
+/// A job whose one stage was given up for an error, and what the job's end says.
+fn given_up(made: &mut Made, error: &str, job_error: &str) {
+    let now = made.now;
+    let mut stage = json!({"Stage ID": 900, "Stage Attempt ID": 0, "Stage Name": "s", "Number of Tasks": 1, "RDD Info": [],
+        "Parent IDs": [], "Details": "", "Accumulables": [], "Submission Time": now});
+    let reason = if error == NO_SHUFFLE_DATA {
+        json!({"Reason": "FetchFailed", "Block Manager Address": null, "Shuffle ID": 54, "Map ID": 1, "Map Index": 1,
+            "Reduce ID": 0, "Message": error})
+    } else {
+        json!({"Reason": "ExceptionFailure", "Class Name": "a.B", "Description": "no", "Stack Trace": [],
+            "Full Stack Trace": error, "Accumulator Updates": []})
+    };
+    made.line(json!({"Event": "SparkListenerJobStart", "Job ID": 900, "Submission Time": now, "Stage Infos": [stage],
+        "Stage IDs": [900], "Properties": {}}));
+    made.line(json!({"Event": "SparkListenerStageSubmitted", "Stage Info": stage, "Properties": {}}));
+    made.line(json!({"Event": "SparkListenerTaskEnd", "Stage ID": 900, "Stage Attempt ID": 0, "Task Type": "ResultTask",
+        "Task End Reason": reason, "Task Info": {"Task ID": 90_000, "Index": 0, "Attempt": 0,
+        "Partition ID": 0, "Launch Time": now, "Executor ID": "1", "Host": "h1", "Locality": "ANY", "Speculative": false,
+        "Getting Result Time": 0, "Finish Time": now + 900, "Failed": true, "Killed": false, "Accumulables": []}}));
+    stage["Completion Time"] = json!(now + 1000);
+    stage["Failure Reason"] = json!(error);
+    made.line(json!({"Event": "SparkListenerStageCompleted", "Stage Info": stage}));
+    made.line(json!({"Event": "SparkListenerJobEnd", "Job ID": 900, "Completion Time": now + 1100,
+        "Job Result": {"Result": "JobFailed", "Exception": {"Message": job_error, "Stack Trace": []}}}));
+    made.wait(2000);
+}
+
+#[test]
+fn a_stage_without_its_shuffle_data_is_told_by_what_was_lost() {
+    for (job_error, then) in [
+        ("Job 900 cancelled because SparkContext was shut down", ", then the application was shut down"),
+        (
+            "Job aborted due to stage failure: ResultStage 900 has failed the maximum allowable number of times: 4",
+            "",
+        ),
+    ] {
+        let mut made = warm();
+        given_up(&mut made, NO_SHUFFLE_DATA, job_error);
+        let sink = said(&made.run(), "SFAIL");
+        let [claim] = of_kind(&sink, "stageFailed")[..] else { panic!("{sink:?}") };
+        let expected =
+            format!("Stage 900 (attempt 0) failed{then}: FetchFailedException: …/shuffle_54_8347_0.index");
+        assert_eq!(claim.title, expected);
+        let text = &claim.recommendation.text;
+        assert!(text.starts_with("The shuffle data that the stage reads was lost."), "{text}");
+        assert_eq!(text.contains("who or what ended it"), !then.is_empty(), "{text}");
+        assert!(!text.contains("stack trace"), "{text}");
+    }
+}
+
+#[test]
+fn a_stage_s_error_is_mended_as_its_tasks_are() {
+    let run = fixture("failures-4.3.0");
+    let (stages, tasks) = (said(&run, "SFAIL"), said(&run, "FAIL"));
+    let of_stage = |sink: &emberscope_analysis::detector::Sink| {
+        let mut claims = sink.claims().iter().filter(|claim| claim.scope.stage_id == Some(7));
+        claims.next().map(|claim| claim.recommendation.text.clone())
+    };
+    assert_eq!(of_stage(&stages), of_stage(&tasks));
+    assert!(of_stage(&stages).is_some_and(|text| text.starts_with("A divisor is zero")));
+}
+
+#[test]
+fn what_failed_comes_first_though_the_run_came_through() {
+    // A spill that costs seconds, and a job in which a stage was given up.
+    let spilling =
+        task(6000).shuffle_read(100 << 20, 1_000_000).with(json!({"Memory Bytes Spilled": 400 << 20,
+        "Disk Bytes Spilled": 100 << 20, "Peak Execution Memory": 200 << 20}));
+    let mut made = warm();
+    given_up(&mut made, "a.B: no", "Job aborted due to stage failure: a.B: no");
+    made.job(None, &[vec![spilling; 16]]);
+    let diagnosis = diagnose(&made.run(), &Options::default());
+    let tags: Vec<&str> = diagnosis.findings.iter().map(|finding| finding.tag).collect();
+    assert!(tags.contains(&"SPILL"), "{tags:?}");
+    assert_eq!(diagnosis.verdict.actions[0].finding_ids[0], diagnosis.findings[0].id, "{tags:?}");
+    assert!(
+        diagnosis.verdict.headline.contains(&diagnosis.findings[0].title),
+        "{}",
+        diagnosis.verdict.headline
+    );
+}

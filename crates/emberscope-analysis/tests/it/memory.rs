@@ -74,7 +74,7 @@ fn python_workers_spill_by_a_limit_of_their_own() {
             assert_eq!(claim.title, "16 of 16 tasks of stage 1 spill 32.0 MiB to disk in Python workers");
             assert_eq!(claim.evidence["cost_ms"], 6710);
             assert_eq!(claim.recommendation.changes[0].key, "spark.python.worker.memory");
-            assert_eq!(claim.recommendation.changes[0].proposed.as_deref(), Some("2048m"));
+            assert_eq!(claim.recommendation.changes[0].proposed.as_deref(), Some("2g"));
         }
     }
 }
@@ -160,6 +160,21 @@ fn settings_below_their_defaults_are_named_first() {
     let roomy = [("spark.reducer.maxSizeInFlight", "48m")];
     let sink = said(&stage_under(&roomy, waiting()).run(), "SHFL");
     assert!(!of_kind(&sink, "shuffle")[0].evidence.contains_key("fetch_limits"));
+}
+
+#[test]
+fn a_heap_is_not_made_larger_to_hold_as_much() {
+    const KEY: &str = "spark.executor.memory";
+    for (now, proposed) in [("8g", Some("12g")), ("30g", None), ("40g", Some("60g"))] {
+        let sink = said(&stage_under(&[(KEY, now)], collecting(600)).run(), "GC");
+        let [claim] = of_kind(&sink, "gc")[..] else { panic!("{sink:?}") };
+        let change = claim.recommendation.changes.iter().find(|change| change.key == KEY);
+        assert_eq!(change.and_then(|change| change.proposed.as_deref()), proposed, "{now}");
+        assert_eq!(
+            claim.recommendation.text.contains("fewer cores per executor, or keep"),
+            proposed.is_none()
+        );
+    }
 }
 
 #[test]

@@ -188,7 +188,7 @@ fn input_that_cannot_be_split() {
     };
     let sink = run("CSV", 1, 2048 * MIB, 1, 30_000);
     let claim = of_kind(&sink, "unsplittableInput")[0];
-    assert_eq!(claim.title, "csv logs of 2.0 GiB is read by one task for 30 s while 8 could run");
+    assert_eq!(claim.title, "csv logs of 2.0 GiB is read by one task for 30.0 s while 8 could run");
     assert!(
         matches!(&claim.worth, Worth::Replay { low, high } if matches!(low[0], Edit::Resize { tasks: 4, .. }) && matches!(high[0], Edit::Resize { tasks: 8, .. }))
     );
@@ -241,7 +241,7 @@ fn a_single_connection_to_a_database() {
     let sink = one(jdbc, vec![tasks(1, 20_000, &[(10, 8_000_000)])], Vec::new());
     assert_eq!(
         of_kind(&sink, "unsplittableInput")[0].title,
-        "jdbc ORDERS is read by one task for 20 s while 8 could run"
+        "jdbc ORDERS is read by one task for 20.0 s while 8 could run"
     );
 }
 
@@ -261,7 +261,7 @@ fn python_row_by_row() {
     };
     let sink = run("BatchEvalPython", 8_000_000, 20);
     let claim = of_kind(&sink, "pythonUdf")[0];
-    assert_eq!(claim.title, "score in Python takes 26 s (80 %) of its stages for 8.0 million rows");
+    assert_eq!(claim.title, "score in Python takes 25.6 s (80 %) of its stages for 8.0 million rows");
     assert!(
         claim
             .recommendation
@@ -358,7 +358,7 @@ fn huge_plans_that_take_long_to_make() {
     };
     assert_eq!(
         of_kind(&run(600, 20_000), "hugePlan")[0].title,
-        "A plan of 602 operators took 20 s before its first job"
+        "A plan of 602 operators took 20.0 s before its first job"
     );
     assert_eq!(count(&run(6, 20_000), "hugePlan"), 0);
     assert_eq!(count(&run(600, 100), "hugePlan"), 0);

@@ -132,7 +132,7 @@ fn tasks_on_next_to_nothing_are_tiny() {
         of_kind(&sink, "tinyTask").into_iter().map(|claim| claim.title.clone()).collect::<Vec<_>>()
     };
     // Starting costs little beside 180 ms, of which most is the price of opening and writing small blocks.
-    assert_eq!(said_of(125_000, 30), ["Stage 1 runs 400 tasks of 180 ms on 122 KiB each"]);
+    assert_eq!(said_of(125_000, 30), ["Stage 1 runs 400 tasks of 180 ms on average, on 122 KiB each"]);
     assert!(said_of(4_000_000, 30).is_empty(), "that much takes its time");
     assert!(said_of(125_000, 150).is_empty(), "they compute");
     assert!(said_of(0, 30).is_empty(), "nothing is known of what they read");
@@ -165,6 +165,17 @@ fn partition_sizes() {
         });
         assert_eq!(got, expected);
     }
+    // Few and large: the cores without work are what it costs.
+    let title = |tasks: usize, bytes: i64| {
+        let mut made = warm();
+        made.job(None, &[even(tasks, bytes, 0)]);
+        said(&made.run(), "PART").claims()[0].title.clone()
+    };
+    assert_eq!(
+        title(2, 2048 * MIB),
+        "The 2 shuffle partitions of stage 1 are too few and too large: 2.0 GiB at the median, 6 of 8 slots had none for 9.0 s"
+    );
+    assert!(title(40, 2048 * MIB).ends_with("are too large: 2.0 GiB at the median, no task spills"));
 }
 
 #[test]
@@ -201,4 +212,27 @@ fn files_that_cannot_be_cut() {
         assert_eq!(claim.recommendation.text.contains(whole), key == "input files", "{bytes} {limit}");
         assert!(claim.recommendation.changes.iter().all(|change| change.key == key), "{claim:?}");
     }
+}
+
+#[test]
+fn a_spill_of_one_partition_is_not_made_smaller_by_more() {
+    const MIB: i64 = 1 << 20;
+    let spilling = task(6000).shuffle_read(100 * MIB, 1_000_000).with(
+        json!({"Memory Bytes Spilled": 400 * MIB, "Disk Bytes Spilled": 100 * MIB, "Peak Execution Memory": 200 * MIB}),
+    );
+    let spilling = MadeTask { updates: vec![(1, 1000), (21, 1_000_000)], ..spilling };
+    let advice = |plan: &Value, tasks: usize| {
+        let sink = said(&sql(plan, vec![spilling.clone(); tasks]).run(), "SPILL");
+        let [claim] = sink.claims() else { panic!("{sink:?}") };
+        (claim.title.clone(), claim.recommendation.text.clone())
+    };
+    let (title, text) = advice(&single_partition(), 1);
+    assert!(title.starts_with("The only task of stage 1 spills 400 MiB (100 MiB on disk)"), "{title}");
+    assert!(text.starts_with("Give the task more memory") && !text.contains("smaller:"), "{text}");
+    let (title, text) = advice(&coalesced(), 4);
+    assert!(title.starts_with("4 of 4 tasks of stage 1 spill"), "{title}");
+    assert!(
+        text.starts_with("Make the partitions about 3 times smaller: ") && !text.contains("(AQE"),
+        "{text}"
+    );
 }

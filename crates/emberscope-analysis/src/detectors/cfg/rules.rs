@@ -1,7 +1,7 @@
 //! Rules about settings that are dead, out of order or at odds with each other.
 
 use super::Fault;
-use crate::config::{Conf, Version, key};
+use crate::config::{Conf, ConfKey, Version, key};
 use crate::context::Context;
 use crate::finding::{Change, ChangeKind};
 use emberscope_model::config::ConfigOrigin;
@@ -54,6 +54,20 @@ pub(super) fn bounds(conf: &Conf<'_>) -> Vec<Fault> {
     faults
 }
 
+/// What Databricks sets on every cluster: nobody who runs a program there put it there, nor can take it away.
+const SET_BY_DATABRICKS: [(&str, &str); 4] = [
+    ("spark.shuffle.memoryFraction", "0.2"),
+    ("spark.storage.memoryFraction", "0.5"),
+    ("spark.speculation.multiplier", "3"),
+    ("spark.speculation.quantile", "0.9"),
+];
+
+/// Whether the platform gave a setting its value.
+fn is_of_platform(ctx: &Context<'_>, conf: &Conf<'_>, name: &str) -> bool {
+    let value = ctx.run.spark_property(name).unwrap_or_default();
+    conf.is_databricks() && SET_BY_DATABRICKS.contains(&(name, value))
+}
+
 /// Settings that this version does not read.
 pub(super) fn dead_names(ctx: &Context<'_>, conf: &Conf<'_>) -> Vec<Fault> {
     // An unknown version is taken for the newest, which proves nothing about what it reads.
@@ -63,7 +77,8 @@ pub(super) fn dead_names(ctx: &Context<'_>, conf: &Conf<'_>) -> Vec<Fault> {
     let version = conf.version();
     let mut faults = Vec::new();
     for name in ctx.run.environment.spark.keys() {
-        let Some(key) = key(name).filter(|key| !key.exists_in(version)) else { continue };
+        let is_dead = |key: &&ConfKey| !key.exists_in(version) && !is_of_platform(ctx, conf, name);
+        let Some(key) = key(name).filter(is_dead) else { continue };
         let (text, successor) = match key.removed {
             Some((removed, successor)) if removed <= version => {
                 (format!("Spark does not read {name} since {}.{}", removed.0, removed.1), successor)
@@ -132,7 +147,7 @@ pub(super) fn dead_groups(ctx: &Context<'_>, conf: &Conf<'_>) -> Vec<Fault> {
             .keys()
             .map(String::as_str)
             .filter(|name| *name != group.switch && group.members.iter().any(|part| name.starts_with(part)))
-            .filter(|name| conf.exists(name) && matters(conf, name))
+            .filter(|name| conf.exists(name) && matters(conf, name) && !is_of_platform(ctx, conf, name))
             .collect();
         let Some(first) = members.first() else { continue };
         let rest = match members.len() {

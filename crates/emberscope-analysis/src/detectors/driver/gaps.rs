@@ -9,6 +9,7 @@ use crate::replay::Edit;
 use emberscope_log::event::plan::MetricKind;
 use emberscope_model::sql::SqlExecution;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// From the end of a query to a piece that handles its result, at most.
 pub(super) const RIGHT_AFTER_MS: Threshold = Threshold {
@@ -229,6 +230,12 @@ fn result_bytes(ctx: &Context<'_>, execution: &SqlExecution) -> i64 {
     own.map(|digest| digest.all.result_bytes).sum()
 }
 
+/// Bytes of the results of the queries in which gaps lie.
+pub(super) fn results_of(ctx: &Context<'_>, pieces: &[&Piece]) -> i64 {
+    let queries: BTreeSet<u64> = pieces.iter().filter_map(|piece| piece.sql_id).collect();
+    queries.iter().filter_map(|id| ctx.run.sql_execution(*id)).map(|one| result_bytes(ctx, one)).sum()
+}
+
 /// What the log tells beside the gaps themselves.
 pub(super) fn facts(ctx: &Context<'_>, kind: Kind, pieces: &[&Piece]) -> Vec<(&'static str, Value)> {
     let mut queries: Vec<u64> = pieces.iter().filter_map(|piece| piece.sql_id).collect();
@@ -241,8 +248,6 @@ pub(super) fn facts(ctx: &Context<'_>, kind: Kind, pieces: &[&Piece]) -> Vec<(&'
             view.map_or(0, |view| driver_ms(&view, names))
         })
     };
-    let result =
-        over_queries(&|id| ctx.run.sql_execution(id).map_or(0, |execution| result_bytes(ctx, execution)));
     let mut facts: Vec<(&'static str, Value)> = match kind {
         Kind::Startup => first_executor(ctx),
         Kind::Listing => vec![("metadata_time_ms", metric(&["metadata time"]).into())],
@@ -256,7 +261,7 @@ pub(super) fn facts(ctx: &Context<'_>, kind: Kind, pieces: &[&Piece]) -> Vec<(&'
             ("task_commit_ms", metric(&["task commit time"]).into()),
             ("job_commit_ms", metric(&["job commit time"]).into()),
         ],
-        Kind::Collect => vec![("result_bytes", result.into())],
+        Kind::Collect => vec![("result_bytes", results_of(ctx, pieces).into())],
         Kind::Planning | Kind::Code | Kind::End => Vec::new(),
     };
     if !queries.is_empty() {

@@ -15,6 +15,22 @@ pub(super) enum Kind {
     End,
 }
 
+/// What is said of time after the last job of queries whose results are too small to take it.
+pub(super) struct SmallResult {
+    pub(super) title: &'static str,
+    pub(super) advice: &'static str,
+    pub(super) place: &'static str,
+    pub(super) change: &'static str,
+}
+
+pub(super) const SMALL_RESULT: SmallResult = SmallResult {
+    title: "The driver was still busy in queries after their last job",
+    advice: "Their results are small: what is left then is what a table format, a catalog or a listener does at the end \
+             of a query (commits, checkpoints of a table's log, statistics). Commit larger changes less often.",
+    place: "end of queries",
+    change: "fewer, larger commits; less work of listeners",
+};
+
 impl Kind {
     /// Whether it is cut out of a query's time, before its plan is looked at.
     pub(super) fn is_in_query(self) -> bool {

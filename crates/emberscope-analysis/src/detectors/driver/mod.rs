@@ -7,7 +7,7 @@ mod series;
 
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
-use crate::finding::{Claim, Confidence, Nature, Scope, Severity, Worth};
+use crate::finding::{Change, Claim, Confidence, Nature, Scope, Severity, Worth};
 use crate::replay::Edit;
 use crate::words::{core_time, count, duration, rounded};
 use gaps::{Piece, pieces};
@@ -394,9 +394,12 @@ fn claim(ctx: &Context<'_>, kind: Kind, pieces: &[&Piece], excess: i64) -> Claim
         .filter_map(|piece| ctx.available_core_ms(piece.from_ms, piece.from_ms + piece.length_ms))
         .sum();
     let longest = pieces.iter().max_by_key(|piece| piece.length_ms);
+    // What a small result leaves the driver to do is not its handling.
+    let result_bytes = gaps::results_of(ctx, pieces) as f64;
+    let is_small = kind == Kind::Collect && result_bytes > 0.0 && result_bytes < ctx.get(&RESULT_BYTES);
     let title = format!(
         "{}: {} without a job{}",
-        kind.title(),
+        if is_small { kind::SMALL_RESULT.title } else { kind.title() },
         duration(length),
         if idle > 0 { format!(", {} of executors idle", core_time(idle)) } else { String::new() }
     );
@@ -411,13 +414,17 @@ fn claim(ctx: &Context<'_>, kind: Kind, pieces: &[&Piece], excess: i64) -> Claim
         .evidence("wall_share", rounded(ctx.share_of_wall(length).unwrap_or(0.0)))
         .advice(format!(
             "{} The time lies in {}{}.",
-            kind.advice(),
+            if is_small { kind::SMALL_RESULT.advice } else { kind.advice() },
             count(pieces.len(), "gap"),
             longest
                 .and_then(|piece| piece.job)
                 .map_or(String::new(), |job| format!(", the longest before job {job}"))
         ))
-        .change(kind.change());
+        .change(if is_small {
+            Change::code(kind::SMALL_RESULT.place, kind::SMALL_RESULT.change)
+        } else {
+            kind.change()
+        });
     for (name, value) in gaps::facts(ctx, kind, pieces) {
         claim = claim.evidence(name, value);
     }

@@ -79,6 +79,12 @@ fn rows<'r>(ctx: &'r Context<'_>) -> Vec<Row<'r>> {
     rows.into_values().collect()
 }
 
+/// Whether the jobs read files for their schema: they come from a reader's call and belong to no query.
+fn is_inference(row: &Row<'_>) -> bool {
+    const READERS: [&str; 6] = ["load at ", "parquet at ", "orc at ", "json at ", "csv at ", "avro at "];
+    row.sql_id.is_none() && READERS.iter().any(|reader| row.place.starts_with(reader))
+}
+
 fn claim(ctx: &Context<'_>, row: &Row<'_>, alone_ms: i64, together_ms: i64) -> Claim {
     let saved_ms = alone_ms - together_ms;
     let count = row.jobs.len();
@@ -102,7 +108,10 @@ fn claim(ctx: &Context<'_>, row: &Row<'_>, alone_ms: i64, together_ms: i64) -> C
         .evidence("together_ms", together_ms)
         .evidence("idle_core_ms", idle.max(0))
         .evidence("speed_up_ratio", rounded(alone_ms as f64 / together_ms.max(1) as f64))
-        .advice(if is_iterator {
+        .advice(if is_inference(row) {
+            "Each of them reads files for their schema, before any query runs: give the schema (`.schema(...)`), or read \
+             tables of a catalog, which has it. Where that cannot be, start the reads from several threads."
+        } else if is_iterator {
             "`toLocalIterator` computes one partition at a time, each when the program asks for it. Write the result, or \
              collect it where it fits into the driver; or persist it and count it first, so that all partitions are \
              computed at once and the iterator only fetches them. `prefetchPartitions=True` computes one ahead."
@@ -110,10 +119,12 @@ fn claim(ctx: &Context<'_>, row: &Row<'_>, alone_ms: i64, together_ms: i64) -> C
             "Ask for all of it in one job, or start the jobs from several threads: their tasks need not wait for each \
              other."
         })
-        .change(Change::code(
-            if is_iterator { "toLocalIterator" } else { "jobs of one task" },
-            "one job over all partitions",
-        ));
+        .change(if is_inference(row) {
+            Change::code("schemas", "given, not inferred")
+        } else {
+            let what = if is_iterator { "toLocalIterator" } else { "jobs of one task" };
+            Change::code(what, "one job over all partitions")
+        });
     claim.subject = format!("one by one {}", row.place);
     claim.nature = Nature::Code;
     claim.confidence = if is_iterator { Confidence::High } else { Confidence::Medium };

@@ -1,11 +1,12 @@
 //! Plans that take long to make because they are huge.
 
-use super::{TAG, bytes_text, count_text, ms_text, threshold};
+use super::{TAG, count_text, threshold};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Scope, Worth};
 use crate::plan::SqlView;
 use crate::replay::Edit;
+use crate::words;
 use emberscope_model::intervals::union_ms;
 
 const KIND: &str = "hugePlan";
@@ -71,7 +72,7 @@ fn check(context: &Context<'_>, view: &SqlView<'_>, sink: &mut Sink) {
     let mut claim = Claim::new(
         KIND,
         scope,
-        format!("A plan of {} operators took {} before its first job", count_text(i64::from(nodes)), ms_text(idle_ms)),
+        format!("A plan of {} operators took {} before its first job", count_text(i64::from(nodes)), words::duration(idle_ms)),
     )
     .evidence("operators", nodes)
     .evidence("plan_text_bytes", text_bytes)
@@ -79,7 +80,7 @@ fn check(context: &Context<'_>, view: &SqlView<'_>, sink: &mut Sink) {
     .evidence("planning_ms", idle_ms)
     .advice(format!(
         "Make the plan smaller: columns in one select instead of a loop, checkpoints in iterations, one read instead of a union of many frames. The plan's versions take {} of the event log.",
-        bytes_text(i64::try_from(all_text).unwrap_or(i64::MAX))
+        words::size(i64::try_from(all_text).unwrap_or(i64::MAX))
     ))
     .change(Change::code("plan", "fewer operators: one select, checkpoint, one read"));
     claim.nature = Nature::Code;

@@ -6,6 +6,7 @@ use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Worth};
 use crate::plan::join::{Join, joins};
 use crate::plan::{SqlView, price};
+use crate::words;
 
 const KIND: &str = "joinExplosion";
 
@@ -50,6 +51,23 @@ fn check(context: &Context<'_>, view: &SqlView<'_>, sink: &mut Sink) {
     }
 }
 
+/// A condition beside the keys shows that pairs are wanted, and which: then it is the rest of them that is in vain.
+fn advice(keys: &str, condition: Option<&str>, is_collapsed: bool) -> String {
+    const LONGEST: usize = 80;
+    match (condition, is_collapsed) {
+        (_, true) => {
+            "Keys repeat on both sides, and right above most of the rows are put together again: aggregate or deduplicate one side before the join.".to_owned()
+        }
+        (Some(condition), false) => format!(
+            "{keys} repeats on both sides, and {} leaves many pairs of it: where a later join or filter picks among them (a date, a range), let it act before this join, or make it one more key. If all pairs are wanted, nothing is to be saved.",
+            words::cut(condition, LONGEST)
+        ),
+        (None, false) => format!(
+            "Keys repeat on both sides: look for repeated values of {keys} and make one side unique before the join."
+        ),
+    }
+}
+
 fn check_join(context: &Context<'_>, view: &SqlView<'_>, join: &Join, sink: &mut Sink) {
     let (Some(rows), [Some(left), Some(right)]) = (join.rows, join.rows_in) else { return };
     let larger = left.max(right);
@@ -84,12 +102,11 @@ fn check_join(context: &Context<'_>, view: &SqlView<'_>, join: &Join, sink: &mut
     .evidence("left_rows", left)
     .evidence("right_rows", right)
     .evidence("growth_ratio", rounded(ratio))
-    .advice(if collapse.is_some() {
-        "Keys repeat on both sides, and right above most of the rows are put together again: aggregate or deduplicate one side before the join.".to_owned()
-    } else {
-        format!("Keys repeat on both sides: look for repeated values of {keys} and make one side unique before the join.")
-    })
-    .change(Change::code("join keys", format!("make one side unique by {keys} before the join")));
+    .advice(advice(&keys, join.condition.as_deref(), collapse.is_some()))
+    .change(match join.condition {
+        Some(_) => Change::code("join keys", "fewer rows for each before the join, or one more key"),
+        None => Change::code("join keys", format!("make one side unique by {keys} before the join")),
+    });
     if let Some(after) = collapse {
         claim = claim.evidence("rows_after_aggregate", after);
     }

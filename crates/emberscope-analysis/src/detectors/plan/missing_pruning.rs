@@ -1,14 +1,13 @@
 //! Partitioned tables that are read whole for a few rows.
 
-use super::{
-    TAG, bytes_text, count_text, filter_above, is_immaterial, percent, rounded, same_filter, scope, threshold,
-};
+use super::{TAG, count_text, filter_above, is_immaterial, percent, rounded, same_filter, scope, threshold};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Worth};
 use crate::plan::scan::{Format, Scan, scans};
 use crate::plan::text::without_ids;
 use crate::plan::{SqlView, price};
+use crate::words;
 use std::collections::BTreeSet;
 
 pub(super) const KIND: &str = "missingPruning";
@@ -114,7 +113,7 @@ fn check_scan(context: &Context<'_>, view: &SqlView<'_>, scan: &Scan, sink: &mut
             "{} is read whole ({} {pieces}, {}) and {} of its rows are kept",
             scan.label(),
             count_text(parts_read),
-            bytes_text(scan.bytes.unwrap_or(0)),
+            words::size(scan.bytes.unwrap_or(0)),
             percent(kept_share)
         ),
     )

@@ -110,15 +110,6 @@ pub(crate) fn is_native(
     is_native
 }
 
-/// `3.4 GiB`.
-pub(crate) fn bytes_text(bytes: i64) -> String {
-    const UNITS: &[(&str, f64)] =
-        &[("TiB", 1099511627776.0), ("GiB", 1073741824.0), ("MiB", 1048576.0), ("KiB", 1024.0)];
-    let value = bytes as f64;
-    let unit = UNITS.iter().find(|(_, size)| value >= *size);
-    unit.map_or_else(|| format!("{bytes} B"), |(name, size)| format!("{} {name}", short(value / size)))
-}
-
 /// `1.2 million`, `34 000`.
 pub(crate) fn count_text(count: i64) -> String {
     let value = count as f64;
@@ -130,15 +121,6 @@ pub(crate) fn count_text(count: i64) -> String {
         format!("{} million", short(value / 1e6))
     } else {
         crate::words::grouped(count)
-    }
-}
-
-/// `3.2 s`, `4 min 5 s`.
-pub(crate) fn ms_text(ms: i64) -> String {
-    match ms {
-        ..1000 => format!("{ms} ms"),
-        1000..120_000 => format!("{} s", short(ms as f64 / 1000.0)),
-        _ => format!("{} min {} s", ms / 60_000, ms % 60_000 / 1000),
     }
 }
 

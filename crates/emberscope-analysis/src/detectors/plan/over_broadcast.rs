@@ -1,6 +1,6 @@
 //! Broadcasts that are too large.
 
-use super::{TAG, bytes_text, conf, ms_text, scope, threshold};
+use super::{TAG, conf, scope, threshold};
 use crate::context::{Context, StageDigest};
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Severity, Worth};
@@ -9,6 +9,7 @@ use crate::plan::price::subtree;
 use crate::plan::stage_ops::scans_below;
 use crate::plan::{OperatorClass, SqlView};
 use crate::replay::Edit;
+use crate::words;
 
 const KIND: &str = "overBroadcast";
 
@@ -96,8 +97,8 @@ fn check_broadcast(context: &Context<'_>, view: &SqlView<'_>, node: u32, sink: &
         scope(view, node),
         format!(
             "{} of {what} are broadcast, {} of it in the driver alone",
-            bytes_text(bytes),
-            ms_text(serial_ms)
+            words::size(bytes),
+            words::duration(serial_ms)
         ),
     )
     .evidence("broadcast_bytes", bytes)

@@ -1,6 +1,6 @@
 //! Python functions that are called row by row.
 
-use super::{TAG, conf, count_text, is_immaterial, ms_text, percent, rounded, scope, threshold};
+use super::{TAG, conf, count_text, is_immaterial, percent, rounded, scope, threshold};
 use crate::config::Version;
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
@@ -12,6 +12,7 @@ use crate::plan::text::{list, split_top, without_ids};
 use crate::plan::time::{FOREIGN_CODE, OperatorTime, TimeMethod, operators_time};
 use crate::plan::{SqlView, text};
 use crate::replay::Place;
+use crate::words;
 use std::collections::{BTreeMap, BTreeSet};
 
 const KIND: &str = "pythonUdf";
@@ -148,7 +149,7 @@ fn check_functions(
     let mut claim = Claim::new(
         KIND,
         scope(view, node),
-        format!("{name} in Python takes {} ({}) of its stages{of_rows}{again}", ms_text(python_ms as i64), percent(share)),
+        format!("{name} in Python takes {} ({}) of its stages{of_rows}{again}", words::duration(python_ms as i64), percent(share)),
     )
     .evidence("functions", functions.as_str())
     .evidence("operators", nodes.len())

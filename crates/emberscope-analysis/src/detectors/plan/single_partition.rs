@@ -1,12 +1,13 @@
 //! All rows in one task.
 
-use super::{TAG, count_text, ms_text, scope, slots, threshold};
+use super::{TAG, count_text, scope, slots, threshold};
 use crate::context::{Context, StageDigest};
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Worth};
 use crate::plan::exchange::{Exchange, Partitioning, Place, exchanges};
 use crate::plan::{Node, OperatorClass, SqlView};
 use crate::replay::Edit;
+use crate::words;
 
 const KIND: &str = "singlePartition";
 
@@ -147,7 +148,7 @@ fn check_stage(
         format!(
             "{} rows go through one task for {} while {} could run",
             count_text(rows),
-            ms_text(digest.longest_ms),
+            words::duration(digest.longest_ms),
             slots
         ),
     )

@@ -3,7 +3,7 @@
 use super::small_files::{
     KIND, MAX_MEAN_BYTES, MIN_FILES, WRITE_HIGH_MS, WRITE_LOW_MS, target_files, worth, writing_stages,
 };
-use super::{bytes_text, count_text, rounded, scope};
+use super::{count_text, rounded, scope};
 use crate::context::Context;
 use crate::detector::{Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature};
@@ -95,7 +95,7 @@ fn claim(context: &Context<'_>, written: &Written, sink: &mut Sink) {
             "{} of a streaming query write {} files of {} on average to {name}",
             words::count(written.batches, "batch"),
             count_text(written.files),
-            bytes_text(mean as i64)
+            words::size(mean as i64)
         ),
     )
     .evidence("batches", written.batches)

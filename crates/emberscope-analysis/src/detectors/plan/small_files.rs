@@ -1,6 +1,6 @@
 //! Many small files, read or written.
 
-use super::{TAG, bytes_text, count_text, is_immaterial, rounded, scope, small_batches, threshold};
+use super::{TAG, count_text, is_immaterial, rounded, scope, small_batches, threshold};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Worth};
@@ -163,7 +163,7 @@ fn check_read(context: &Context<'_>, view: &SqlView<'_>, scan: &Scan, sink: &mut
     let mut claim = Claim::new(
         KIND,
         scope(view, scan.node),
-        format!("{} reads {} files of {} on average", scan.label(), count_text(files), bytes_text(mean)),
+        format!("{} reads {} files of {} on average", scan.label(), count_text(files), words::size(mean)),
     )
     .evidence("files", files)
     .evidence("mean_file_bytes", mean)
@@ -174,7 +174,7 @@ fn check_read(context: &Context<'_>, view: &SqlView<'_>, scan: &Scan, sink: &mut
         "Compact {} into about {} of {}; every query that reads it gains.",
         scan.label(),
         words::count(target as usize, "file"),
-        bytes_text(context.get(&TARGET_BYTES) as i64)
+        words::size(context.get(&TARGET_BYTES) as i64)
     ))
     .change(Change::data("files", format!("compact to about {}", words::count(target as usize, "file"))));
     claim.variant = Some("read");
@@ -203,7 +203,7 @@ fn check_write(context: &Context<'_>, view: &SqlView<'_>, target: &WriteTarget, 
     let mut claim = Claim::new(
         KIND,
         scope(view, target.node),
-        format!("Writing {name} makes {} files of {} on average", count_text(files), bytes_text(mean)),
+        format!("Writing {name} makes {} files of {} on average", count_text(files), words::size(mean)),
     )
     .evidence("files", files)
     .evidence("mean_file_bytes", mean)

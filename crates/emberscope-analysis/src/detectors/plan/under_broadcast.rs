@@ -1,6 +1,6 @@
 //! Joins that shuffle although one side is small.
 
-use super::{TAG, bytes_text, conf, is_immaterial, is_native, rounded, scope, threshold};
+use super::{TAG, conf, is_immaterial, is_native, rounded, scope, threshold};
 use crate::config::{Conf, Version, parse_bytes};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
@@ -11,6 +11,7 @@ use crate::plan::stage_ops::scans_below;
 use crate::plan::time::{MOVED, operators_time};
 use crate::plan::{OperatorClass, SqlView};
 use crate::replay::Edit;
+use crate::words;
 use std::collections::BTreeMap;
 
 const KIND: &str = "underBroadcast";
@@ -255,17 +256,17 @@ fn claim(context: &Context<'_>, view: &SqlView<'_>, conf: &Conf<'_>, case: &Case
     let scans = scans_below(view, view.nodes[case.join.node as usize].children[case.build.index()]);
     let relation = scans.iter().find_map(|scan| scan.relation.clone());
     let small = relation.as_ref().map_or_else(|| format!("the {} side", case.build.name()), Clone::clone);
-    let size = bytes_text(case.small_bytes);
+    let size = words::size(case.small_bytes);
     let title = match case.cause {
         Cause::Late => format!(
             "Join on {} was broadcast only after {} had been shuffled",
             case.join.keys_label(),
-            bytes_text(case.large_bytes)
+            words::size(case.large_bytes)
         ),
         _ => format!(
             "Join on {} shuffles {} to meet {size} of {small}",
             case.join.keys_label(),
-            bytes_text(case.large_bytes)
+            words::size(case.large_bytes)
         ),
     };
     let broadcast = broadcast_threshold(view, conf);

@@ -1,12 +1,13 @@
 //! Files, and database reads, that cannot be cut into tasks.
 
-use super::{TAG, bytes_text, conf, ms_text, scope, slots, threshold};
+use super::{TAG, conf, scope, slots, threshold};
 use crate::context::{Context, StageDigest};
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Worth};
 use crate::plan::SqlView;
 use crate::plan::scan::{Format, Scan, scans};
 use crate::replay::Edit;
+use crate::words;
 
 const KIND: &str = "unsplittableInput";
 
@@ -103,7 +104,7 @@ fn check_scan(context: &Context<'_>, view: &SqlView<'_>, scan: &Scan, digest: &S
     }
     let is_jdbc = scan.format == Format::Jdbc;
     let amount = match scan.bytes {
-        Some(bytes) => format!(" of {}", bytes_text(bytes)),
+        Some(bytes) => format!(" of {}", words::size(bytes)),
         None => String::new(),
     };
     let in_tasks = if tasks == 1 { "one task".to_owned() } else { format!("{tasks} tasks") };
@@ -113,7 +114,7 @@ fn check_scan(context: &Context<'_>, view: &SqlView<'_>, scan: &Scan, digest: &S
     let mut claim = Claim::new(
         KIND,
         scope,
-        format!("{}{amount} is read by {in_tasks} for {} while {slots} could run", scan.label(), ms_text(digest.longest_ms)),
+        format!("{}{amount} is read by {in_tasks} for {} while {slots} could run", scan.label(), words::duration(digest.longest_ms)),
     )
     .evidence("format", scan.format.name())
     .evidence("relation", scan.relation.clone().unwrap_or_default())
