@@ -8,7 +8,6 @@ use crate::detector::Threshold;
 use crate::losses::GIVEN_BACK;
 use emberscope_log::columns::TaskColumn;
 use emberscope_model::intervals::merged;
-use emberscope_model::memory::{OVERHEAD_FACTOR, SMALLEST_OVERHEAD_BYTES};
 use emberscope_model::run::Executor;
 use std::collections::HashMap;
 
@@ -157,43 +156,6 @@ pub fn left_early(ctx: &Context<'_>) -> Vec<Option<i64>> {
         (*next < removed).then_some(*next)
     };
     ctx.run.executors.iter().zip(last_use).map(left).collect()
-}
-
-/// Heap of an executor, bytes: of its resource profile, else of the configuration.
-pub fn heap_bytes(ctx: &Context<'_>, executor: &Executor) -> Option<i64> {
-    requested(ctx, executor, "memory").or_else(|| ctx.conf(None).bytes("spark.executor.memory"))
-}
-
-/// Memory of an executor with all that its container holds beside the heap, bytes.
-pub fn container_bytes(ctx: &Context<'_>, executor: &Executor) -> Option<i64> {
-    let conf = ctx.conf(None);
-    let heap = heap_bytes(ctx, executor)?;
-    let overhead = requested(ctx, executor, "memoryOverhead")
-        .or_else(|| conf.bytes("spark.executor.memoryOverhead"))
-        .or_else(|| conf.bytes("spark.yarn.executor.memoryOverhead"))
-        .unwrap_or_else(|| default_overhead_bytes(ctx, heap));
-    let off_heap = if conf.bool("spark.memory.offHeap.enabled") == Some(true) {
-        conf.bytes("spark.memory.offHeap.size").unwrap_or(0)
-    } else {
-        0
-    };
-    let python = conf.bytes("spark.executor.pyspark.memory").unwrap_or(0);
-    Some(heap.saturating_add(overhead).saturating_add(off_heap).saturating_add(python))
-}
-
-/// What Spark takes for the overhead where none is set: a share of the heap, at least a minimum.
-pub fn default_overhead_bytes(ctx: &Context<'_>, heap: i64) -> i64 {
-    let conf = ctx.conf(None);
-    let minimum = conf.bytes("spark.executor.minMemoryOverhead").unwrap_or(SMALLEST_OVERHEAD_BYTES);
-    let factor = conf.number("spark.executor.memoryOverheadFactor").unwrap_or(OVERHEAD_FACTOR);
-    minimum.max((heap as f64 * factor) as i64)
-}
-
-/// A memory of the executor's resource profile, bytes; profiles give mebibytes.
-fn requested(ctx: &Context<'_>, executor: &Executor, name: &str) -> Option<i64> {
-    let profile = ctx.run.resource_profiles.get(&executor.resource_profile_id)?;
-    let amount = profile.executor.get(name)?.amount;
-    (amount > 0.0).then_some((amount * f64::from(1 << 20)) as i64)
 }
 
 /// Core-time below which a run is too small for figures about idle machines.

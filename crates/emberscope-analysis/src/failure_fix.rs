@@ -124,7 +124,7 @@ pub fn of_loss(context: &Context<'_>, cause: LossCause) -> Fix {
                 .map(|bytes| if bytes < 1 << 20 { bytes << 20 } else { bytes });
             // Default: a tenth of the heap, at least 384 MiB. Twice what there is.
             let overhead = 2 * now.unwrap_or((memory / 10).max(384 << 20));
-            let text = if conf.has_containers() {
+            let text = if context.run.has_containers() {
                 "The executor was killed from outside, most likely for its memory: raise the overhead for what lies outside the heap (Python, native code), or run fewer, smaller tasks in it at a time."
             } else {
                 "The executor was killed from outside, most likely because its machine ran out of memory: leave more of it to what lies outside the heap (Python, native code) with a smaller spark.executor.memory or fewer executors on a machine, or run fewer tasks in it at a time. The system's log tells who killed it."

@@ -1,21 +1,44 @@
 //! Memory that an executor is given by its cluster: what it costs, whatever it uses.
+//!
+//! Where the cluster gives containers (YARN, Kubernetes), the container is what is paid for: heap, overhead,
+//! off-heap memory and Python's. Without a container nothing but the processes themselves holds memory, and nothing
+//! limits what lies beside the heap:
+//!
+//! * a standalone worker (`spark://`, `local-cluster[…]`) counts heaps; an overhead and a limit of Python's memory
+//!   are settings that it does not look at, so that an executor's memory is its heap and its off-heap memory;
+//! * in local mode (`local`, `local[N]`, `local[N,F]`) the driver is the executor: its heap is `spark.driver.memory`,
+//!   whatever `spark.executor.memory` and the resource profile say.
 
 use crate::run::{Executor, Run};
 
 /// Heap where no setting says: `spark.executor.memory` and `spark.driver.memory`.
 const DEFAULT_HEAP_BYTES: i64 = 1 << 30;
 /// Least overhead before `spark.executor.minMemoryOverhead` (4.0) made it a setting: a constant of Spark.
-pub const SMALLEST_OVERHEAD_BYTES: i64 = 384 << 20;
+const SMALLEST_OVERHEAD_BYTES: i64 = 384 << 20;
 /// Share of the heap before `spark.executor.memoryOverheadFactor` (3.3): a constant of Spark.
-pub const OVERHEAD_FACTOR: f64 = 0.1;
+const OVERHEAD_FACTOR: f64 = 0.1;
 
-/// Memory of an executor.
+/// Memory of an executor, by its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExecutorMemory {
-    /// Heap, off-heap memory, Python's and, in containers, the overhead; bytes.
-    pub bytes: i64,
+    /// Heap, bytes.
+    pub heap_bytes: i64,
+    /// What a container holds beside all else, bytes; 0 without a container.
+    pub overhead_bytes: i64,
+    /// Off-heap memory that Spark manages, bytes.
+    pub off_heap_bytes: i64,
+    /// Limit of Python's memory, bytes; 0 where there is none, and without a container.
+    pub python_bytes: i64,
     /// Where the heap, its largest part, is from.
     pub basis: Basis,
+}
+
+impl ExecutorMemory {
+    /// All of it, bytes: the size of the container, or without one what its process may take.
+    pub fn bytes(&self) -> i64 {
+        let parts = [self.overhead_bytes, self.off_heap_bytes, self.python_bytes];
+        parts.into_iter().fold(self.heap_bytes, i64::saturating_add)
+    }
 }
 
 /// What a memory rests on.
@@ -63,22 +86,29 @@ pub fn parse_bytes(text: &str, bare: i64) -> Option<i64> {
 }
 
 impl Run {
+    /// Whether driver and tasks share one JVM: a master of `local`, `local[N]` or `local[N,F]`.
+    pub fn is_local_mode(&self) -> bool {
+        let master = self.spark_property("spark.master").unwrap_or("");
+        master == "local" || master.starts_with("local[")
+    }
+
+    /// Whether executors run in containers of a given size, as far as the log tells: they do unless the master is
+    /// local or standalone.
+    pub fn has_containers(&self) -> bool {
+        let master = self.spark_property("spark.master").unwrap_or("");
+        !self.is_local_mode() && !master.starts_with("spark://") && !master.starts_with("local-cluster[")
+    }
+
     /// Memory that an executor is given: of its resource profile, else of the settings, else Spark's default.
     pub fn executor_memory(&self, executor: &Executor) -> ExecutorMemory {
-        let mebibytes = |name: &str| {
-            self.spark_property(name).and_then(|text| parse_bytes(text, 1 << 20)).filter(|bytes| *bytes > 0)
-        };
-        let off_heap_setting = || {
-            let is_on = self
-                .spark_property("spark.memory.offHeap.enabled")
-                .is_some_and(|text| text.trim().eq_ignore_ascii_case("true"));
-            let size = self.spark_property("spark.memory.offHeap.size");
-            size.filter(|_| is_on).and_then(|text| parse_bytes(text, 1)).map_or(0, |bytes| bytes.max(0))
-        };
-        let master = self.spark_property("spark.master").unwrap_or("");
-        if master == "local" || master.starts_with("local[") {
-            let heap = mebibytes("spark.driver.memory").unwrap_or(DEFAULT_HEAP_BYTES);
-            return ExecutorMemory { bytes: heap.saturating_add(off_heap_setting()), basis: Basis::Driver };
+        if self.is_local_mode() {
+            return ExecutorMemory {
+                heap_bytes: self.mebibytes("spark.driver.memory").unwrap_or(DEFAULT_HEAP_BYTES),
+                overhead_bytes: 0,
+                off_heap_bytes: self.off_heap_setting(),
+                python_bytes: 0,
+                basis: Basis::Driver,
+            };
         }
         // Profiles give mebibytes.
         let profile = self.resource_profiles.get(&executor.resource_profile_id);
@@ -86,29 +116,29 @@ impl Run {
             let amount = profile?.executor.get(name)?.amount;
             (amount > 0.0).then_some((amount * f64::from(1 << 20)) as i64)
         };
-        let (heap, basis) = match (requested("memory"), mebibytes("spark.executor.memory")) {
+        let (heap_bytes, basis) = match (requested("memory"), self.mebibytes("spark.executor.memory")) {
             (Some(heap), _) => (heap, Basis::Profile),
             (None, Some(heap)) => (heap, Basis::Settings),
             (None, None) => (DEFAULT_HEAP_BYTES, Basis::Default),
         };
-        let off_heap = requested("offHeap").unwrap_or_else(off_heap_setting);
-        // A standalone worker gives out heaps; there is no container that holds more.
-        let has_container = !master.starts_with("spark://") && !master.starts_with("local-cluster");
-        let (overhead, python) = if has_container {
+        let (overhead_bytes, python_bytes) = if self.has_containers() {
             let overhead = requested("memoryOverhead")
-                .or_else(|| mebibytes("spark.executor.memoryOverhead"))
-                .or_else(|| mebibytes("spark.yarn.executor.memoryOverhead"))
-                .unwrap_or_else(|| self.default_overhead_bytes(heap));
-            let python = requested("pyspark.memory").or_else(|| mebibytes("spark.executor.pyspark.memory"));
+                .or_else(|| self.mebibytes("spark.executor.memoryOverhead"))
+                .or_else(|| self.mebibytes("spark.yarn.executor.memoryOverhead"))
+                .unwrap_or_else(|| self.default_overhead_bytes(heap_bytes));
+            let python =
+                requested("pyspark.memory").or_else(|| self.mebibytes("spark.executor.pyspark.memory"));
             (overhead, python.unwrap_or(0))
         } else {
             (0, 0)
         };
-        let bytes = heap.saturating_add(overhead).saturating_add(off_heap).saturating_add(python);
-        ExecutorMemory { bytes, basis }
+        let off_heap_bytes = requested("offHeap").unwrap_or_else(|| self.off_heap_setting());
+        ExecutorMemory { heap_bytes, overhead_bytes, off_heap_bytes, python_bytes, basis }
     }
 
-    fn default_overhead_bytes(&self, heap: i64) -> i64 {
+    /// Overhead that Spark adds to a heap in a container where none is set, bytes: a share of the heap, at least
+    /// a minimum.
+    pub fn default_overhead_bytes(&self, heap_bytes: i64) -> i64 {
         let least = self.spark_property("spark.executor.minMemoryOverhead");
         let least = least.and_then(|text| parse_bytes(text, 1 << 20)).unwrap_or(SMALLEST_OVERHEAD_BYTES);
         let factor = ["spark.executor.memoryOverheadFactor", "spark.kubernetes.memoryOverheadFactor"]
@@ -116,7 +146,21 @@ impl Run {
             .find_map(|name| self.spark_property(name)?.trim().parse::<f64>().ok())
             .filter(|factor| factor.is_finite() && *factor >= 0.0)
             .unwrap_or(OVERHEAD_FACTOR);
-        least.max((heap as f64 * factor) as i64)
+        least.max((heap_bytes as f64 * factor) as i64)
+    }
+
+    /// A memory of the settings, bytes, whose bare numbers are mebibytes.
+    fn mebibytes(&self, name: &str) -> Option<i64> {
+        self.spark_property(name).and_then(|text| parse_bytes(text, 1 << 20)).filter(|bytes| *bytes > 0)
+    }
+
+    /// Off-heap memory of the settings, bytes; 0 where it is off.
+    fn off_heap_setting(&self) -> i64 {
+        let is_on = self
+            .spark_property("spark.memory.offHeap.enabled")
+            .is_some_and(|text| text.trim().eq_ignore_ascii_case("true"));
+        let size = self.spark_property("spark.memory.offHeap.size");
+        size.filter(|_| is_on).and_then(|text| parse_bytes(text, 1)).map_or(0, |bytes| bytes.max(0))
     }
 }
 
@@ -128,11 +172,16 @@ mod tests {
 
     const MIB: i64 = 1 << 20;
 
-    fn memory(settings: &[(&str, &str)], requests: &[(&str, f64)]) -> (i64, Basis) {
+    fn run(settings: &[(&str, &str)]) -> Run {
         let mut run = Run::default();
         for (key, value) in settings {
             run.environment.spark.insert((*key).to_owned(), TextOrJson(Some((*value).to_owned())));
         }
+        run
+    }
+
+    fn memory(settings: &[(&str, &str)], requests: &[(&str, f64)]) -> (i64, Basis) {
+        let mut run = run(settings);
         if !requests.is_empty() {
             let mut profile = ResourceProfileAdded::default();
             for (name, amount) in requests {
@@ -142,7 +191,7 @@ mod tests {
             run.resource_profiles.insert(0, profile);
         }
         let memory = run.executor_memory(&Executor::default());
-        (memory.bytes / MIB, memory.basis)
+        (memory.bytes() / MIB, memory.basis)
     }
 
     #[test]
@@ -172,9 +221,37 @@ mod tests {
     #[test]
     fn without_containers_there_is_no_overhead() {
         let heap = ("spark.executor.memory", "8g");
-        assert_eq!(memory(&[("spark.master", "spark://host:7077"), heap], &[]), (8192, Basis::Settings));
+        let ignored = [
+            heap,
+            ("spark.executor.memoryOverhead", "2g"),
+            ("spark.executor.pyspark.memory", "1g"),
+            ("spark.memory.offHeap.enabled", "true"),
+            ("spark.memory.offHeap.size", "1g"),
+        ];
+        let requests = [("memory", 4096.0), ("memoryOverhead", 512.0), ("pyspark.memory", 256.0)];
+        for master in ["spark://host:7077", "local-cluster[2,1,1024]"] {
+            let master = ("spark.master", master);
+            assert_eq!(memory(&[master, heap], &[]), (8192, Basis::Settings));
+            let settings: Vec<_> = [master].into_iter().chain(ignored).collect();
+            assert_eq!(memory(&settings, &[]), (8192 + 1024, Basis::Settings));
+            assert_eq!(memory(&settings, &requests), (4096 + 1024, Basis::Profile));
+        }
         let driver = ("spark.driver.memory", "3g");
-        assert_eq!(memory(&[("spark.master", "local[4]"), heap, driver], &[]), (3072, Basis::Driver));
+        let local = ("spark.master", "local[4]");
+        assert_eq!(memory(&[local, heap, driver], &[]), (3072, Basis::Driver));
+        assert_eq!(memory(&[local, heap, driver], &requests), (3072, Basis::Driver));
         assert_eq!(memory(&[("spark.master", "local")], &[]), (1024, Basis::Driver));
+    }
+
+    #[test]
+    fn masters_that_give_containers() {
+        let with = |master: &str| run(&[("spark.master", master)]).has_containers();
+        for master in ["yarn", "yarn-client", "k8s://https://host:6443", "mesos://host:5050", ""] {
+            assert!(with(master), "{master}");
+        }
+        for master in ["spark://host:7077", "local", "local[*]", "local[2,3]", "local-cluster[2,1,1024]"] {
+            assert!(!with(master), "{master}");
+        }
+        assert!(!run(&[("spark.master", "local-cluster[2,1,1024]")]).is_local_mode());
     }
 }

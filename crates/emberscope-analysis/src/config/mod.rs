@@ -109,23 +109,9 @@ impl<'r> Conf<'r> {
         parse_ms(&self.text(name)?, key(name).map_or(1000, |key| key.bare_ms))
     }
 
-    /// Whether driver and tasks share one JVM: a master of `local`, `local[N]` or `local[N,F]`.
-    fn is_local(&self) -> bool {
-        self.run
-            .spark_property("spark.master")
-            .is_some_and(|master| master == "local" || master.starts_with("local["))
-    }
-
     /// Whether the cluster is Databricks', which scales by the workspace's settings alone.
     pub fn is_databricks(&self) -> bool {
         self.run.spark_property(emberscope_model::engine::DATABRICKS_VERSION).is_some()
-    }
-
-    /// Whether executors run in containers of a given size, as far as the log tells.
-    pub fn has_containers(&self) -> bool {
-        self.run
-            .spark_property("spark.master")
-            .is_none_or(|master| !master.starts_with("spark://") && !self.is_local())
     }
 
     /// Whether anybody set it.
@@ -146,8 +132,8 @@ impl<'r> Conf<'r> {
         let has_settings = !self.run.environment.spark.is_empty();
         let current = if has_settings { self.text(name) } else { None };
         if !self.exists(name)
-            || (NOT_LOCAL.contains(&name) && self.is_local())
-            || (OF_CONTAINERS.contains(&name) && !self.has_containers())
+            || (NOT_LOCAL.contains(&name) && self.run.is_local_mode())
+            || (OF_CONTAINERS.contains(&name) && !self.run.has_containers())
             || (name.starts_with(OF_ALLOCATION) && self.is_databricks())
             || current.as_deref().is_some_and(|current| value::is_same(name, current, &value))
         {

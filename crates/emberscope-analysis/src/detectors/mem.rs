@@ -1,6 +1,6 @@
 //! Memory that was paid for and not used.
 
-use crate::capacity::{Capacity, SMALL_RUN_CORE_MS, capacity, container_bytes, heap_bytes};
+use crate::capacity::{Capacity, SMALL_RUN_CORE_MS, capacity};
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
 use crate::finding::{Change, Claim, Confidence, Nature, Scope, Severity, Worth};
@@ -97,7 +97,7 @@ pub static MEM: Detector = Detector {
            * `heapOverProvisioned`: no executor ever filled much of its heap.\n\
            * `wasteModel`: cores and heap together, where neither alone is far off: memory-time held against \
            memory-time that running tasks needed.\n\nMemory-time is the size of the container (heap, overhead, \
-           off-heap, Python) times lifetime.",
+           off-heap, Python) times lifetime; on a standalone cluster, which has no containers, heap and off-heap.",
     rule: "`idleCores` fires when the idle share of the core-time is above `idle_share`. `heapOverProvisioned` fires \
            when the highest heap peak of all executors that lived `min_observed_ms` is below `heap_used_share` of \
            the heap, nothing was spilled and garbage collection took less than `max_gc_share` of the run time; where none \
@@ -190,7 +190,8 @@ fn fullest(ctx: &Context<'_>, observed: &Threshold) -> Option<Heap> {
     let mut executors = 0;
     for executor in ctx.run.executors.iter().filter(is_observed) {
         let peak = executor.peaks.get("JVMHeapMemory").copied().filter(|peak| *peak > 0);
-        let Some((peak, size)) = peak.zip(heap_bytes(ctx, executor)) else { continue };
+        let Some(peak) = peak else { continue };
+        let size = ctx.run.executor_memory(executor).heap_bytes;
         executors += 1;
         let heap = Heap { peak, size, executors, is_brief: false };
         if fullest.as_ref().is_none_or(|fullest| heap.share() > fullest.share()) {
@@ -356,7 +357,7 @@ fn waste(ctx: &Context<'_>, capacity: &Capacity, heap: Option<&Heap>) -> Option<
 /// Memory of all executors times their lifetimes.
 fn held_byte_ms(ctx: &Context<'_>) -> f64 {
     lifetimes(ctx)
-        .filter_map(|(executor, lived)| Some(container_bytes(ctx, executor)? as f64 * lived as f64))
+        .map(|(executor, lived)| ctx.run.executor_memory(executor).bytes() as f64 * lived as f64)
         .sum()
 }
 

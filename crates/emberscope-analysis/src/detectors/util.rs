@@ -98,11 +98,7 @@ fn claim(ctx: &Context<'_>, capacity: &Capacity) -> Claim {
 
 /// One JVM is all there is: the driver's, which runs the tasks too.
 fn is_local(ctx: &Context<'_>) -> bool {
-    ctx.is_local
-        || ctx
-            .run
-            .spark_property("spark.master")
-            .is_some_and(|master| master == "local" || master.starts_with("local["))
+    ctx.is_local || ctx.run.is_local_mode()
 }
 
 fn advice(ctx: &Context<'_>, is_driver: bool) -> String {

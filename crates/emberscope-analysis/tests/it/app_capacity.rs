@@ -45,6 +45,18 @@ fn idle_cores_are_counted_once_for_all() {
 }
 
 #[test]
+fn memory_held_has_an_overhead_only_in_containers() {
+    let held = |master: &str| {
+        let settings = [("spark.master", master), ("spark.executor.memory", "8g")];
+        let sink = said(&with_tasks(2, &settings).run(), "MEM");
+        number(of_kind(&sink, "memoryUtilization")[0], "held_byte_ms")
+    };
+    // The overhead is a tenth of the heap.
+    assert!((held("yarn") / held("spark://host:7077") - 1.1).abs() < 1e-6);
+    assert_eq!(held("yarn"), held("k8s://https://host:6443"));
+}
+
+#[test]
 fn busy_and_small_runs_are_not_idle() {
     let busy = with_tasks(16, &[]).run();
     let mut small = Made::new("3.5.9", 4, 4, &[]);

@@ -2,7 +2,6 @@
 
 mod rules;
 
-use crate::capacity::default_overhead_bytes;
 use crate::config::Conf;
 use crate::context::Context;
 use crate::detector::{Check, Detector, FindingType, Sink, Threshold};
@@ -150,8 +149,8 @@ fn overhead(ctx: &Context<'_>, conf: &Conf<'_>) -> Option<Fault> {
     // A bare number of either name is in mebibytes.
     let overhead = crate::config::parse_bytes(&conf.text(name)?, 1 << 20)?;
     let heap = conf.bytes("spark.executor.memory")?;
-    let floor = default_overhead_bytes(ctx, heap);
-    if !conf.has_containers() {
+    let floor = ctx.run.default_overhead_bytes(heap);
+    if !ctx.run.has_containers() {
         return Some(Fault {
             subject: "spark.executor.memoryOverhead".to_owned(),
             title: format!("{name} is {}, and a standalone cluster does not look at it", size(overhead)),
