@@ -387,7 +387,9 @@ fn caches_of_a_library_are_not_the_program_s() {
             "Stage Attempt ID": 0, "Stage Name": "s", "Number of Tasks": 1, "Parent IDs": [], "Details": "",
             "Accumulables": [], "RDD Info": [{"RDD ID": 50, "Name": name, "Parent IDs": [], "Storage Level": level,
             "Number of Partitions": 10, "Number of Cached Partitions": 0, "Memory Size": 0, "Disk Size": 0}]}}));
-        (0..10).for_each(|n| drop(made.line(block(50, n, 8 << 20, 0))));
+        for n in 0..10 {
+            made.line(block(50, n, 8 << 20, 0));
+        }
         assert_eq!(of_kind(&said(&made.run(), "CSTOR"), "cacheUnused").len(), usize::from(fires), "{name}");
     }
 }
