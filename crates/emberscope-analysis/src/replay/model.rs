@@ -12,7 +12,7 @@ use crate::capacity::left_early;
 use crate::context::Context;
 use emberscope_log::columns::{TaskColumn, TaskStatus};
 use emberscope_model::accounting::partitions;
-use emberscope_model::run::{Run, StageAttempt, StageStatus};
+use emberscope_model::run::{Executor, Run, StageAttempt, StageStatus};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -136,18 +136,19 @@ impl ReplayModel {
         fair_pools.sort_unstable();
         fair_pools.dedup();
         let left_early = left_early(context);
-        let load = Load::of(context, &left_early);
+        let loads = Load::of_pools(context, &pools, &left_early);
         let mut stages: Vec<StageModel> = crate::parallel::map(&run.stages, |n, stage| {
             let job = stage.job_ids.first().and_then(|id| by_job.get(id)).copied().unwrap_or(0);
             let parents = stage_parents(run, stage, &by_place);
             let fair_pool = stage.pool.as_deref().and_then(|pool| fair_pools.binary_search(&pool).ok());
-            let mut model = stage_model(context, n, lags, &load);
+            let pool = pools.of_stage(stage);
+            let mut model = stage_model(context, n, lags, &loads[pool]);
             model.job = job;
             let job_start = jobs.get(job).map_or(context.start_ms, |job| job.start_ms);
             let ready = parents.iter().filter_map(|n| completed(&run.stages[*n])).fold(job_start, i64::max);
             model.submit_lag_ms = submitted(stage, job_start) - ready;
             model.parents = parents;
-            model.pool = pools.of_stage(stage);
+            model.pool = pool;
             model.fair_pool = fair_pool.map_or(0, |pool| pool as u32 + 1);
             model
         });
@@ -157,7 +158,7 @@ impl ReplayModel {
             stages,
             jobs,
             units,
-            pools: pools.profiles.len().max(1),
+            pools: pools.count(),
             is_fair: run
                 .spark_property("spark.scheduler.mode")
                 .is_some_and(|mode| mode.eq_ignore_ascii_case("fair")),
@@ -250,7 +251,7 @@ fn stage_parents(run: &Run, stage: &StageAttempt, by_place: &BTreeMap<Place, usi
 }
 
 /// Pools of slots by resource profile.
-struct Pools {
+pub(super) struct Pools {
     profiles: Vec<u32>,
     cpus: Vec<f64>,
 }
@@ -273,8 +274,22 @@ impl Pools {
         Pools { profiles, cpus }
     }
 
+    pub(super) fn count(&self) -> usize {
+        self.profiles.len().max(1)
+    }
+
+    pub(super) fn of_executor(&self, executor: &Executor) -> usize {
+        self.profiles.binary_search(&executor.resource_profile_id).unwrap_or(0)
+    }
+
+    /// Tasks that an executor can run at a time; `None` where its cores are not known.
+    pub(super) fn slots_of(&self, executor: &Executor) -> Option<u32> {
+        let cpus = self.cpus.get(self.of_executor(executor)).copied().unwrap_or(1.0);
+        executor.cores.map(|cores| (f64::from(cores) / cpus).floor().max(1.0) as u32)
+    }
+
     /// The pool a stage runs in; one whose profile has no executor of its own runs in the first.
-    fn of_stage(&self, stage: &StageAttempt) -> usize {
+    pub(super) fn of_stage(&self, stage: &StageAttempt) -> usize {
         self.profiles.binary_search(&stage.resource_profile_id).unwrap_or(0)
     }
 }
@@ -292,13 +307,11 @@ fn executors(
     submissions.sort_unstable();
     let mut found = Vec::new();
     for (executor, left) in run.executors.iter().zip(left_early) {
-        let pool = pools.profiles.binary_search(&executor.resource_profile_id).unwrap_or(0);
-        let slots = executor.cores.map(|cores| (f64::from(cores) / pools.cpus[pool]).floor().max(1.0) as u32);
-        let (Some(slots), Some(added_ms)) = (slots, executor.added_ms) else { continue };
+        let (Some(slots), Some(added_ms)) = (pools.slots_of(executor), executor.added_ms) else { continue };
         let before = submissions.partition_point(|(at, _)| *at <= added_ms);
         let trigger = before.checked_sub(1).map(|last| (submissions[last].1, added_ms - submissions[last].0));
         found.push(ExecutorModel {
-            pool,
+            pool: pools.of_executor(executor),
             slots,
             added_ms,
             removed_ms: left.or(executor.removed_ms).unwrap_or(i64::MAX),

@@ -1,6 +1,6 @@
 //! Slots as they were used: when some were free, and how long one was between two tasks.
 
-use super::model::{StageModel, millis, submitted};
+use super::model::{Pools, StageModel, millis, submitted};
 use crate::context::Context;
 use emberscope_log::columns::TaskColumn;
 use std::collections::BTreeMap;
@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 /// Launches after a stage's submission among which the one that took the last free slot is looked for.
 const LAUNCHES_LOOKED_AT: usize = 1024;
 
-/// How many tasks ran, and how many slots there were, at any time.
+/// How many tasks ran, and how many slots there were, at any time, in one pool of slots.
+#[derive(Default)]
 pub(super) struct Load {
     launches: Vec<i64>,
     ends: Vec<i64>,
@@ -17,24 +18,31 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// `left_early` as [`crate::capacity::left_early`] tells.
-    pub(super) fn of(context: &Context<'_>, left_early: &[Option<i64>]) -> Self {
+    /// Of every pool: executors of one resource profile do not run tasks of another. `left_early` as
+    /// [`crate::capacity::left_early`] tells.
+    pub(super) fn of_pools(context: &Context<'_>, pools: &Pools, left_early: &[Option<i64>]) -> Vec<Self> {
         let run = context.run;
-        let (mut launches, mut ends) = (Vec::new(), Vec::new());
+        let mut loads: Vec<Load> = Vec::new();
+        loads.resize_with(pools.count(), Load::default);
         for stage in &run.stages {
-            stage.tasks.for_each(TaskColumn::LaunchTime, |_, at| launches.push(at));
-            stage.tasks.for_each(TaskColumn::FinishTime, |_, at| ends.push(at));
+            let load = &mut loads[pools.of_stage(stage)];
+            stage.tasks.for_each(TaskColumn::LaunchTime, |_, at| load.launches.push(at));
+            stage.tasks.for_each(TaskColumn::FinishTime, |_, at| load.ends.push(at));
         }
-        launches.sort_unstable();
-        ends.sort_unstable();
-        let (mut added, mut removed) = (Vec::new(), Vec::new());
         for (executor, left) in run.executors.iter().zip(left_early) {
-            if let (Some((from, to)), Some(cores)) = (executor.lifetime(context.end_ms), executor.cores) {
-                added.push((from, cores));
-                removed.push((left.unwrap_or(to), cores));
+            if let (Some((from, to)), Some(slots)) =
+                (executor.lifetime(context.end_ms), pools.slots_of(executor))
+            {
+                let load = &mut loads[pools.of_executor(executor)];
+                load.added.push((from, slots));
+                load.removed.push((left.unwrap_or(to), slots));
             }
         }
-        Load { launches, ends, added, removed }
+        for load in &mut loads {
+            load.launches.sort_unstable();
+            load.ends.sort_unstable();
+        }
+        loads
     }
 
     /// For how long from `at` on, until `first`, a task could have been launched: then others took the slots.
@@ -54,7 +62,7 @@ impl Load {
         let running = self.launches.partition_point(|launch| *launch < at) as i64
             - self.ends.partition_point(|end| *end <= at) as i64;
         let sum = |changes: &[(i64, u32)]| -> i64 {
-            changes.iter().filter(|(time, _)| *time <= at).map(|(_, cores)| i64::from(*cores)).sum()
+            changes.iter().filter(|(time, _)| *time <= at).map(|(_, slots)| i64::from(*slots)).sum()
         };
         running < sum(&self.added) - sum(&self.removed)
     }

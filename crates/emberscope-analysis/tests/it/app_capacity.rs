@@ -1,6 +1,7 @@
 //! Idle cores and memory, churn, and executors that were waited for.
 
 use crate::made::{Made, START, fixture, of_kind, said, task};
+use emberscope_analysis::diagnosis::{Options, diagnose};
 use emberscope_analysis::finding::{Claim, Severity, Worth};
 use emberscope_analysis::replay::Edit;
 use serde_json::json;
@@ -349,6 +350,14 @@ fn executors_of_another_profile_replace_nobody() {
         assert!(claim.recommendation.text.starts_with("Executors of a resource profile are only asked for"));
         assert!(!claim.recommendation.text.contains("idle timeout"));
     }
+}
+
+#[test]
+fn free_slots_of_another_resource_profile_are_no_use() {
+    // Stage 2 waits 29 s for the one executor of its profile, beside idle ones of the default profile.
+    let diagnosis = diagnose(&fixture("resource-profiles-3.5.9"), &Options::default());
+    let cold = diagnosis.findings.iter().find(|finding| finding.kind == "coldStart").unwrap();
+    assert!(cold.savings.wall_ms.unwrap().high > 25_000, "{:?}", cold.savings);
 }
 
 #[test]
