@@ -245,10 +245,10 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         path: "/sql-console/catalog",
         name: "getSqlCatalog",
-        doc: "Ready-made questions, and the tables with their columns.",
+        doc: "Ready-made questions, the tables with their columns, and whether the program that answers is there.",
         params: &[],
         schema: schema::<sql_console::SqlCatalog>,
-        answer: |_, _, _| bytes(&sql_console::catalog()?),
+        answer: |app, _, _| bytes(&sql_console::catalog(&app.console)?),
     },
 ];
 
