@@ -120,19 +120,50 @@ describe("what is shared", () => {
   it("asks in SQL where its engine is, and says what to do where it is not", async () => {
     await visit(page, `#/run/${run}/console`);
     const statement = page.locator("#statement");
+    if (!process.env.EMBERSCOPE_SQL) {
+      expect(await page.locator("main [role=status] p").first().textContent()).toContain("EMBERSCOPE_SQL");
+      return;
+    }
     await statement.fill("SELECT stageId, execRunNs FROM stage ORDER BY stageId");
     await statement.press("Control+Enter");
     await page.waitForSelector(".answer tbody tr, [role=alert]", { timeout: 60_000 });
-    if (!process.env.EMBERSCOPE_SQL) {
-      expect(await page.locator("[role=alert] p").textContent()).not.toBe("");
-      return;
-    }
     expect(await page.locator(".answer thead").textContent()).toContain("execRunNs");
     expect(page.url()).toContain("q=SELECT");
     await statement.fill("SELECT nothing\nFROM stage");
     await statement.press("Control+Enter");
     await page.waitForSelector("[role=alert]");
     expect(await page.locator("[role=alert]").textContent()).toMatch(/line 1, column \d+/);
+  });
+
+  it("says before anything is asked that nobody can answer", async () => {
+    const catalog = "**/sql-console/catalog";
+    await page.route(catalog, async (route) => {
+      const answer = await route.fetch();
+      await route.fulfill({ response: answer, json: { ...(await answer.json()), missing: { message: "SQL is answered by a program that was not found", hint: "build it" } } });
+    });
+    await visit(page, `#/run/${run}/console?q=SELECT 1`);
+    await page.waitForSelector("main .failed-box");
+    expect(await page.locator("main .failed-box").textContent()).toContain("a program that was not found");
+    expect(await page.locator("main .link:not([disabled])").count()).toBe(0);
+    expect(await page.locator("button.main").isDisabled()).toBe(true);
+    await page.unroute(catalog);
+  });
+
+  it("says what a part of a place saves alone, and of what a run was made", async () => {
+    const findings = "**/findings";
+    await page.route(findings, async (route) => {
+      const answer = await route.fetch();
+      const diagnosis = await answer.json();
+      diagnosis.findings[0].alone_ms = { low: 6400, high: 9800 };
+      await route.fulfill({ response: answer, json: diagnosis });
+    });
+    await page.reload();
+    await visit(page, `#/run/${run}`);
+    await page.waitForSelector("article.f");
+    expect(await page.locator("article.f .save").allTextContents()).toContainEqual(expect.stringContaining("6.4 s to 9.8 s alone"));
+    await page.unroute(findings);
+    // The words of every report: a file is told as one.
+    await page.waitForFunction(() => /Trust\s+(complete|with notes|not whole)\s*1 file/.test(document.querySelector(".trust-box summary")?.textContent ?? ""));
   });
 
   it("has the same theme as was chosen last", async () => {

@@ -9,33 +9,47 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
+/// Events that were made of a driver's log, and could not be kept.
+#[derive(Debug, thiserror::Error)]
+#[error("the events of {name} cannot be packed: {error}")]
+pub struct PackingError {
+    /// The log, as shown to the user.
+    pub name: String,
+    /// Why not.
+    #[source]
+    pub error: io::Error,
+}
+
 /// The run that texts alone tell of: what the driver's log says, or else a plan in which nothing happened. A plan that
 /// only the log has becomes evidence of its own. Empty where there is neither.
-pub fn of_texts(evidence: &mut Evidence) -> Vec<RunSource> {
+///
+/// # Errors
+/// When the events of the driver's log cannot be packed.
+pub fn of_texts(evidence: &mut Evidence) -> Result<Vec<RunSource>, PackingError> {
     if let Some(log) = &mut evidence.driver_log {
         let printed = log.content.plan.as_deref().and_then(explain::parse);
         if !log.content.jobs.is_empty() || !log.content.stages.is_empty() {
             let plan = evidence.explain.as_ref().map(|plan| plan.content.clone()).or(printed);
-            let runs = of_driver_log(log, plan.as_ref(), evidence.sql.as_ref());
+            let runs = of_driver_log(log, plan.as_ref(), evidence.sql.as_ref())?;
             // The run has them now, and there may be millions.
             log.content.tasks = BTreeMap::new();
-            return runs;
+            return Ok(runs);
         }
         if let (None, Some(content)) = (&evidence.explain, printed) {
             evidence.explain = Some(Named { name: log.name.clone(), content });
         }
     }
-    match &evidence.explain {
+    Ok(match &evidence.explain {
         Some(plan) => of_plan(plan, evidence.sql.as_ref()),
         None => Vec::new(),
-    }
+    })
 }
 
 fn of_driver_log(
     log: &Named<DriverLog>,
     plan: Option<&Explained>,
     sql: Option<&Named<SqlText>>,
-) -> Vec<RunSource> {
+) -> Result<Vec<RunSource>, PackingError> {
     let content = &log.content;
     let mut notes = vec!["put together from the driver's log, not from an event log".to_owned()];
     notes.extend(content.notes.iter().cloned());
@@ -54,9 +68,8 @@ fn of_driver_log(
             None => Ok(()),
         }
     });
-    // Memory takes what it is given.
-    let Ok(events) = events else { return Vec::new() };
-    runs(&log.name, events, content.application_id.as_deref(), &provenance)
+    let events = events.map_err(|error| PackingError { name: log.name.clone(), error })?;
+    Ok(runs(&log.name, events, content.application_id.as_deref(), &provenance))
 }
 
 /// Events in zstd: the tasks of a large run are gigabytes of JSON.
@@ -95,4 +108,19 @@ fn runs(name: &str, events: Vec<u8>, id: Option<&str>, provenance: &Provenance) 
         run.provenance = provenance.clone();
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_written_is_an_error() {
+        let error = packed(|_| Err(io::Error::other("no more"))).unwrap_err();
+        let error = PackingError { name: "driver.log".to_owned(), error };
+        assert_eq!(error.to_string(), "the events of driver.log cannot be packed: no more");
+        // Zstandard at once: what is written comes back.
+        let bytes = packed(|out| out.write_all(b"{}\n")).unwrap();
+        assert_eq!(zstd::decode_all(&bytes[..]).unwrap(), b"{}\n");
+    }
 }

@@ -20,9 +20,11 @@ use emberscope_analysis::plots::Plots;
 use emberscope_evidence::sections::Section;
 pub use flame::flame_page;
 pub use frame::{BASE, policy};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// How far the numbers can be trusted, in words.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct TrustWords {
     /// Whether all is well.
     pub is_good: bool,

@@ -140,6 +140,28 @@ pub enum KnownFrom {
     Explain,
 }
 
+/// Whose answers of the monitoring API were read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnsweredBy {
+    /// A History Server's.
+    HistoryServer,
+    /// The UI's of the application itself, while it runs.
+    LiveUi,
+    /// Somebody's who saved them as files.
+    Files,
+}
+
+/// Answers of the monitoring API that a run was put together from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnswersRead {
+    /// Whose they are.
+    pub by: AnsweredBy,
+    /// How many: one for each request that was answered, or for each file.
+    pub count: u64,
+    /// How large all of them are, bytes of JSON.
+    pub bytes: u64,
+}
+
 /// Evidence of the same run that was left aside for a better one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftAside {
@@ -154,6 +176,8 @@ pub struct LeftAside {
 pub struct Provenance {
     /// What it is known from.
     pub known_from: KnownFrom,
+    /// The answers that it was put together from, where it was.
+    pub answers: Option<AnswersRead>,
     /// What a reader of the numbers should know.
     pub notes: Vec<String>,
     /// Kinds of evidence that are not there at all.

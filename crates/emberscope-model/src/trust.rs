@@ -3,6 +3,7 @@
 //! It goes with every output, under the JSON key `trust`.
 
 use borsh::{BorshDeserialize, BorshSerialize};
+use emberscope_log::source::{self, AnswersRead};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -92,11 +93,49 @@ pub struct StageCoverage {
     pub tasks_seen: u64,
 }
 
+/// Whose answers of Spark's monitoring API a run was put together from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, BorshSerialize, BorshDeserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnsweredBy {
+    /// A History Server's.
+    HistoryServer,
+    /// The UI's of the application itself, while it ran.
+    LiveUi,
+    /// Somebody's who saved them as files.
+    Files,
+}
+
+/// Answers of Spark's monitoring API that a run was put together from; `files` of the trust block then holds the
+/// events that were made of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, BorshSerialize, BorshDeserialize)]
+pub struct AnswersTrust {
+    /// Whose they are.
+    pub by: AnsweredBy,
+    /// How many: one for each request that was answered, or for each file.
+    pub count: u64,
+    /// How large all of them are, bytes of JSON.
+    pub bytes: u64,
+}
+
+impl From<AnswersRead> for AnswersTrust {
+    fn from(read: AnswersRead) -> Self {
+        let by = match read.by {
+            source::AnsweredBy::HistoryServer => AnsweredBy::HistoryServer,
+            source::AnsweredBy::LiveUi => AnsweredBy::LiveUi,
+            source::AnsweredBy::Files => AnsweredBy::Files,
+        };
+        AnswersTrust { by, count: read.count, bytes: read.bytes }
+    }
+}
+
 /// The trust block.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, BorshSerialize, BorshDeserialize)]
 pub struct Trust {
     /// Every file of the run.
     pub files: Vec<FileTrust>,
+    /// The answers of the monitoring API that the run was put together from, where it was not read from a log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answers: Option<AnswersTrust>,
     /// Lines, blank ones included.
     pub lines: u64,
     /// Events, unknown ones included.

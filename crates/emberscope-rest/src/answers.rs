@@ -29,6 +29,10 @@ pub struct AnswerError(pub String);
 #[derive(Debug, Default)]
 pub struct Saved {
     answers: BTreeMap<String, Vec<Value>>,
+    /// Files that were answers.
+    pub files: u64,
+    /// How large all of them are, bytes.
+    pub bytes: u64,
     /// Files that were no answers, with the reason.
     pub skipped: Vec<(PathBuf, String)>,
 }
@@ -86,7 +90,10 @@ impl Saved {
             .and_then(|bytes| serde_json::from_slice::<Value>(&bytes).map_err(|error| error.to_string()));
         match parsed {
             Ok(value) => {
-                if !self.take(value, path) {
+                if self.take(value, path) {
+                    self.files += 1;
+                    self.bytes += size;
+                } else {
                     self.skipped.push((path.to_owned(), "no answer of the monitoring API".to_owned()));
                 }
             }

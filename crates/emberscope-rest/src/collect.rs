@@ -12,6 +12,7 @@ use crate::told::{
 };
 use serde::de::DeserializeOwned;
 use serde_json::json;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::io;
 
@@ -52,6 +53,10 @@ pub struct Collected {
     pub forgotten: Vec<String>,
     /// Task attempts that were told.
     pub task_attempts: u64,
+    /// How many answers there were.
+    pub answers: u64,
+    /// How large all of them are, bytes.
+    pub answer_bytes: u64,
     /// Whether the server is the application's own, and the application has not ended.
     pub is_running: bool,
 }
@@ -95,7 +100,7 @@ pub fn collect(
     wanted: &Wanted,
     progress: &dyn Fn(u64),
 ) -> Result<Collected, RestError> {
-    let asked = Asked { answers, progress, count: std::cell::Cell::new(0) };
+    let asked = Asked { answers, progress, count: Cell::new(0), bytes: Cell::new(0) };
     let application: Application = asked.optional("")?.unwrap_or_default();
     let mut attempts = application.attempts;
     // Newest first, as servers list them.
@@ -152,6 +157,8 @@ pub fn collect(
         events.add(&json!({ "Event": "SparkListenerApplicationEnd", "Timestamp": end }))?;
     }
     say_what_is_missing(&metrics, &queries, &mut made);
+    made.answers = asked.count.get();
+    made.answer_bytes = asked.bytes.get();
     made.events = events.finish()?;
     Ok(made)
 }
@@ -160,7 +167,8 @@ pub fn collect(
 struct Asked<'a> {
     answers: &'a dyn Answers,
     progress: &'a dyn Fn(u64),
-    count: std::cell::Cell<u64>,
+    count: Cell<u64>,
+    bytes: Cell<u64>,
 }
 
 impl Asked<'_> {
@@ -168,6 +176,7 @@ impl Asked<'_> {
     fn optional<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, RestError> {
         let Some(bytes) = self.answers.answer(path)? else { return Ok(None) };
         self.count.set(self.count.get() + 1);
+        self.bytes.set(self.bytes.get() + bytes.len() as u64);
         (self.progress)(self.count.get());
         let shape = |error| RestError::Shape { path: path.to_owned(), error };
         serde_json::from_slice(&bytes).map(Some).map_err(shape)

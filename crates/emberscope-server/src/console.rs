@@ -73,6 +73,13 @@ impl Console {
         Console { tables: Tables::new(store, words, threads), worker: Mutex::default() }
     }
 
+    /// Why nobody answers, where that is known before anything is asked: the program is not there. It may come while
+    /// the server runs.
+    pub(crate) fn missing(&self) -> Option<Refused> {
+        let is_ready = self.worker.try_lock().map_or(true, |worker| worker.is_some());
+        if is_ready { None } else { client::find(false).err() }
+    }
+
     /// Asks about these runs; `take` takes the answer.
     ///
     /// # Errors

@@ -5,8 +5,8 @@ use url::Url;
 /// The parts of an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
-    /// Where `api/v1` may be, best guess first; each ends with `/`.
-    pub roots: Vec<Url>,
+    /// Below which `api/v1` is: the server, with what a proxy puts before the paths of Spark. Ends with `/`.
+    pub root: Url,
     /// Application.
     pub application_id: Option<String>,
     /// Attempt.
@@ -15,7 +15,8 @@ pub struct Address {
     pub sql_id: Option<u64>,
     /// Stage and attempt, of a page about one.
     pub stage: Option<(u32, Option<u32>)>,
-    /// Whether the path has a shape of Spark's pages or API, so that it cannot be a file.
+    /// Whether the path has a shape of Spark's pages or API, so that it cannot be a file. Any other path may be
+    /// that of a log, or what a proxy puts before Spark's.
     pub is_known_shape: bool,
 }
 
@@ -46,7 +47,7 @@ impl Address {
     pub fn of(url: &Url) -> Address {
         let parts: Vec<&str> = url.path().split('/').filter(|part| !part.is_empty()).collect();
         let mut address = Address {
-            roots: Vec::new(),
+            root: root(url, &[]),
             application_id: None,
             attempt_id: None,
             sql_id: None,
@@ -58,25 +59,23 @@ impl Address {
         let history = parts.iter().position(|part| *part == "history");
         let proxy = parts.iter().position(|part| *part == "proxy");
         if let Some(at) = api {
-            address.roots.push(root(url, &parts[..at]));
+            address.root = root(url, &parts[..at]);
             if parts.get(at + 2) == Some(&"applications") {
                 address.name(&parts[at + 3..]);
             }
         } else if let Some(at) = history {
-            address.roots.push(root(url, &parts[..at]));
+            address.root = root(url, &parts[..at]);
             address.name(&parts[at + 1..]);
-        } else if let Some(at) = proxy.filter(|at| parts.len() > at + 1) {
-            // The proxy of a resource manager puts the pages of one application below its id.
-            address.roots.push(root(url, &parts[..at + 2]));
+        } else if let Some(at) = proxy.filter(|at| parts.get(at + 1).is_some_and(|part| !is_number(part))) {
+            // The proxy of a resource manager puts the pages of one application below its id; a number is the port
+            // that the proxy of a notebook leads to.
+            address.root = root(url, &parts[..at + 2]);
             address.application_id = Some(parts[at + 1].to_owned());
         } else {
             let page = parts.iter().position(|part| PAGES.contains(part));
             let before = &parts[..page.unwrap_or(parts.len())];
             address.is_known_shape = page.is_some() || parts.is_empty();
-            address.roots.push(root(url, before));
-            if !before.is_empty() {
-                address.roots.push(root(url, &[]));
-            }
+            address.root = root(url, before);
         }
         address
     }
@@ -85,8 +84,7 @@ impl Address {
     fn name(&mut self, parts: &[&str]) {
         self.application_id = parts.first().map(|id| (*id).to_owned());
         // An attempt is a number, as YARN counts them; anything else is a page or an endpoint.
-        self.attempt_id =
-            parts.get(1).filter(|part| part.bytes().all(|b| b.is_ascii_digit())).map(|id| (*id).to_owned());
+        self.attempt_id = parts.get(1).filter(|part| is_number(part)).map(|id| (*id).to_owned());
     }
 
     fn look_at_page(&mut self, url: &Url, parts: &[&str]) {
@@ -102,6 +100,10 @@ impl Address {
             self.stage = small("id").map(|id| (id, small("attempt")));
         }
     }
+}
+
+fn is_number(part: &str) -> bool {
+    part.bytes().all(|b| b.is_ascii_digit())
 }
 
 fn root(url: &Url, before: &[&str]) -> Url {
@@ -122,7 +124,7 @@ mod tests {
 
     fn read(url: &str) -> (String, Option<String>, Option<String>, Option<u64>) {
         let address = Address::of(&Url::parse(url).unwrap());
-        let root = address.roots[0].as_str().to_owned();
+        let root = address.root.as_str().to_owned();
         (root, address.application_id, address.attempt_id, address.sql_id)
     }
 
@@ -173,6 +175,8 @@ mod tests {
             Some("2"),
             None,
         );
+        is("http://hub/user/bob/proxy/4040/jobs/?x=1", "http://hub/user/bob/proxy/4040/", None, None, None);
+        is("http://h:4040/foo/bar", "http://h:4040/foo/bar/", None, None, None);
         let stage = Address::of(&Url::parse("http://h:4040/stages/stage/?id=3&attempt=1").unwrap()).stage;
         assert_eq!(stage, Some((3, Some(1))));
     }
@@ -181,6 +185,6 @@ mod tests {
     fn a_path_of_no_shape_may_be_a_file() {
         let address = Address::of(&Url::parse("http://h/logs/app-1.zstd").unwrap());
         assert!(!address.is_known_shape);
-        assert_eq!(address.roots.len(), 2);
+        assert_eq!(address.root.as_str(), "http://h/logs/app-1.zstd/");
     }
 }

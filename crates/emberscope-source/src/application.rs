@@ -53,6 +53,9 @@ struct ListedAttempt {
     start_time_epoch: i64,
 }
 
+/// Where the API lists applications.
+const LIST: &str = "api/v1/applications";
+
 /// How many applications of a server are told as examples.
 const EXAMPLES: usize = 3;
 
@@ -69,9 +72,12 @@ pub fn fetch(
     let place = Address::of(&url);
     let mut target = match find(client, &place) {
         Ok(target) => target,
-        Err(error) if place.is_known_shape || is_about_access(&error) => return Err(error),
+        Err(error) if is_about_access(&error) => return Err(error),
+        Err(error) if place.is_known_shape => return Err(not_spark(client, &url, &place, error)),
         // No API there: the address may be that of a log.
-        Err(_) => return file(client, &url, progress),
+        Err(_) => {
+            return file(client, &url, progress).map_err(|error| not_spark(client, &url, &place, error));
+        }
     };
     let logs = join(&target.api, "logs")?;
     match client.download(&logs, &shown(&url), progress) {
@@ -113,25 +119,30 @@ fn is_about_access(error: &FetchError) -> bool {
     }
 }
 
-/// Finds the API and the application.
-fn find(client: &Client, place: &Address) -> Result<Target, FetchError> {
-    let mut first = None;
-    for root in &place.roots {
-        match find_at(client, root, place) {
-            Ok(target) => return Ok(target),
-            Err(error) if is_about_access(&error) => return Err(error),
-            Err(error) => {
-                first.get_or_insert(error);
-            }
-        }
+/// That nothing of Spark is below what stands in the path before its own part; any other error stays as it is.
+/// Where Spark answers without that part, it is told.
+fn not_spark(client: &Client, url: &Url, place: &Address, error: FetchError) -> FetchError {
+    let is_about_path = matches!(error, FetchError::Content { .. }) || error.status() == Some(404);
+    if !is_about_path || place.root.path() == "/" || place.application_id.is_some() {
+        return error;
     }
-    let none =
-        || FetchError::Address { address: "the address".to_owned(), reason: "no server in it".to_owned() };
-    Err(first.unwrap_or_else(none))
+    let is_page = matches!(error, FetchError::Content { is_page: true, .. });
+    let server = url.join("/").ok().filter(|server| {
+        let list = join(server, LIST).and_then(|list| client.get_json::<Vec<Listed>>(&list));
+        list.is_ok()
+    });
+    FetchError::NotSpark {
+        url: shown(url),
+        tried: shown(&place.root) + LIST,
+        spark_at: server.as_ref().map(shown),
+        is_page,
+    }
 }
 
-fn find_at(client: &Client, root: &Url, place: &Address) -> Result<Target, FetchError> {
-    let list = join(root, "api/v1/applications")?;
+/// Finds the API and the application.
+fn find(client: &Client, place: &Address) -> Result<Target, FetchError> {
+    let root = &place.root;
+    let list = join(root, LIST)?;
     let found: Listed = match &place.application_id {
         Some(id) => client.get_json(&join(&list, &format!("applications/{id}"))?)?,
         None => only(root, client.get_json(&list)?)?,

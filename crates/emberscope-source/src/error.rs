@@ -93,6 +93,18 @@ pub enum FetchError {
         /// Whether it looks like a page for people, such as a login.
         is_page: bool,
     },
+    /// There is neither Spark's API nor a log.
+    #[error("{url}: this is no address of Spark, and no event log: {tried} does not answer as Spark does")]
+    NotSpark {
+        /// Address.
+        url: String,
+        /// Where the API would be.
+        tried: String,
+        /// Where the same server has Spark, if it has.
+        spark_at: Option<String>,
+        /// Whether there is a page for people, such as a login.
+        is_page: bool,
+    },
     /// The server has several applications.
     #[error("{url}: the server has {count} applications")]
     Several {
@@ -165,6 +177,13 @@ impl FetchError {
                 "name the address of the application in the Spark UI or History Server, or of an event log"
                     .to_owned()
             }
+            Self::NotSpark { spark_at: Some(spark), .. } => {
+                format!("Spark answers at {spark}: name that, or a page below it as the browser shows it")
+            }
+            Self::NotSpark { is_page, .. } => {
+                let login = if *is_page { "; if what is there is a login, --cookie or --token passes it" } else { "" };
+                format!("{SHAPES}{login}")
+            }
             Self::Several { examples, .. } => format!("name one, such as {}", examples.join(" or ")),
             Self::NoApplication { .. } => {
                 "event logs appear there after a while (spark.history.fs.update.interval)".to_owned()
@@ -178,6 +197,10 @@ impl FetchError {
         if let Self::Status { status, .. } = self { Some(*status) } else { None }
     }
 }
+
+/// What addresses of Spark look like.
+const SHAPES: &str = "expected is a page of Spark, http://host:4040/ or http://host:18080/history/APP_ID/, with what a \
+                      proxy puts before it (http://gateway/PREFIX/history/APP_ID/), or the address of an event log";
 
 /// What is said of an answer that is no TLS.
 const NO_TLS: [&str; 2] = ["tls handshake", "InvalidContentType"];

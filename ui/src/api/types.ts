@@ -60,3 +60,4 @@ export type Sum = Schemas["Sum"];
 export type Summary = Schemas["Summary"];
 export type TaskWindow = Schemas["TaskWindow"];
 export type Timeline = Schemas["Timeline"];
+export type TrustWords = Schemas["TrustWords"];

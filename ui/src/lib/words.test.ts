@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Finding } from "../api/types";
 import { tsv } from "./copy";
-import { evidence, submitArguments, wallSaving } from "./findings";
+import { alone, evidence, submitArguments, wallSaving } from "./findings";
 import { coreTime, count, duration, grouped, ratioOf, share, short, size, sumOf } from "./format";
 import { inOrder, mainParts, operatorClass, PARTS } from "./parts";
 import { span, touches } from "./span";
@@ -24,6 +24,14 @@ describe("numbers", () => {
   it("that were not measured stay so", () => {
     expect([sumOf(null, undefined), sumOf(1, null), sumOf(1, 2)]).toEqual([undefined, 1, 3]);
     expect([ratioOf(null, 2), ratioOf(1, 0), ratioOf(1, 2)]).toEqual([undefined, undefined, 0.5]);
+  });
+});
+
+describe("what a part saves alone", () => {
+  it("is as the program says it", () => {
+    const of = (low: number, high: number) => alone({ alone_ms: { low, high } } as Finding);
+    expect([of(6400, 9800), of(0, 9800), of(9700, 9800), of(0, 0)]).toEqual(["6.4 s to 9.8 s alone", "up to 9.8 s alone", "9.8 s alone", undefined]);
+    expect([alone({} as Finding), alone({ alone_ms: null } as Finding)]).toEqual([undefined, undefined]);
   });
 });
 

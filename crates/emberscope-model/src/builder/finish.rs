@@ -226,6 +226,7 @@ fn tell_provenance(provenance: &Provenance, trust: &mut Trust) {
     trust.notes.extend(provenance.notes.iter().cloned());
     trust.not_logged.extend(provenance.not_measured.iter().cloned());
     trust.is_running = provenance.is_running;
+    trust.answers = provenance.answers.map(Into::into);
     let forgotten = &provenance.forgotten;
     if forgotten.is_empty() {
         return;

@@ -14,6 +14,7 @@ use emberscope_analysis::views::stage::StageView;
 use emberscope_analysis::views::storage::{StorageView, storage};
 use emberscope_analysis::views::timeline::{Timeline, series::Series};
 use emberscope_evidence::view::SqlMapping;
+use emberscope_html::TrustWords;
 
 pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
@@ -39,6 +40,15 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         params: &[],
         schema: schema::<emberscope_model::summary::Summary>,
         answer: |app, at, _| bytes(&summary::get(&*opened(app, at[0])?)),
+    },
+    Endpoint {
+        path: "/runs/{run}/trust",
+        name: "getTrust",
+        doc: "How far the numbers of a run can be trusted, in the words of every report; `trust` of its summary has \
+              the same as data.",
+        params: &[],
+        schema: schema::<TrustWords>,
+        answer: |app, at, _| bytes(&(app.words)(&opened(app, at[0])?.run)),
     },
     Endpoint {
         path: "/runs/{run}/findings",
@@ -235,10 +245,10 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         path: "/sql-console/catalog",
         name: "getSqlCatalog",
-        doc: "Ready-made questions, and the tables with their columns.",
+        doc: "Ready-made questions, the tables with their columns, and whether the program that answers is there.",
         params: &[],
         schema: schema::<sql_console::SqlCatalog>,
-        answer: |_, _, _| bytes(&sql_console::catalog()?),
+        answer: |app, _, _| bytes(&sql_console::catalog(&app.console)?),
     },
 ];
 

@@ -35,6 +35,8 @@ fn ready_made_questions_and_tables_are_listed() {
             .iter()
             .any(|table| table["name"] == "stage" && !table["columns"].as_array().unwrap().is_empty())
     );
+    // Whether there is somebody to ask is known before anything is asked.
+    assert_eq!(catalog["missing"].is_null(), has_program(), "{}", catalog["missing"]);
     let none = get(&server, "/api/emberscope/v1/sql-console?statement=SELECT%201");
     assert_eq!(none.status, StatusCode::BAD_REQUEST);
 }

@@ -77,6 +77,56 @@ fn a_file_of_a_web_server() {
     assert!(fetched(ClientOptions::default(), &server.url("/logs/none")).is_err());
 }
 
+/// A live UI: its API, and a way to its first page from wherever it knows nothing.
+fn live_ui(prefix: &'static str) -> Server {
+    Server::start(move |request, _, out| match request.path.strip_prefix(prefix) {
+        Some("/api/v1/applications") => json(out, r#"[{"id":"app-1","attempts":[]}]"#),
+        Some("/api/v1/applications/app-1/logs") => respond(out, "404 Not Found", "", b""),
+        Some("/jobs/") => respond(out, "200 OK", "Content-Type: text/html\r\n", b"<!DOCTYPE html><html>"),
+        _ => respond(out, "302 Found", &format!("Location: {prefix}/jobs/\r\n"), b""),
+    })
+}
+
+#[test]
+fn a_path_that_is_not_sparks_is_refused_and_told_what_is_expected() {
+    let server = live_ui("");
+    for path in ["/foo/bar", "/foo/bar/", "/foo/jobs/"] {
+        let error = fetched(ClientOptions::default(), &server.url(path)).unwrap_err();
+        let words = error.to_string();
+        assert!(words.contains("no address of Spark") && words.contains("/api/v1/applications"), "{words}");
+        assert_eq!(
+            error.hint(),
+            format!(
+                "Spark answers at {}: name that, or a page below it as the browser shows it",
+                server.url("/")
+            )
+        );
+    }
+    let other = Server::start(|_, _, out| respond(out, "404 Not Found", "", b""));
+    let error = fetched(ClientOptions::default(), &other.url("/foo/bar")).unwrap_err();
+    assert!(error.to_string().contains("/foo/bar/api/v1/applications does not answer"), "{error}");
+    assert!(error.hint().contains("http://host:18080/history/APP_ID/") && !error.hint().contains("login"));
+    let page = Server::start(|_, _, out| respond(out, "200 OK", "Content-Type: text/html\r\n", b"<html>"));
+    let error = fetched(ClientOptions::default(), &page.url("/foo/bar")).unwrap_err();
+    assert!(
+        error.hint().contains("http://host:4040/") && error.hint().contains("--cookie"),
+        "{}",
+        error.hint()
+    );
+}
+
+#[test]
+fn a_prefix_of_a_proxy_is_taken_as_it_is() {
+    let server = live_ui("/foo/bar");
+    for path in ["/foo/bar", "/foo/bar/", "/foo/bar/jobs/", "/foo/bar/SQL/execution/?id=3"] {
+        let found = fetched(ClientOptions::default(), &server.url(path)).unwrap();
+        let Fetched::Api(target) = found else { panic!("{path}: {found:?}") };
+        assert_eq!(target.api.path(), "/foo/bar/api/v1/applications/app-1/");
+    }
+    let notebook = live_ui("/user/bob/proxy/4040");
+    assert!(fetched(ClientOptions::default(), &notebook.url("/user/bob/proxy/4040/jobs/")).is_ok());
+}
+
 #[test]
 fn each_way_to_log_in() {
     let heads = |credentials: Credentials, user: &str| {

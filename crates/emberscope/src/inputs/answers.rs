@@ -1,7 +1,9 @@
 //! Runs from answers of Spark's monitoring API.
 
 use emberscope_log::input::Memory;
-use emberscope_log::source::{Discovery, KnownFrom, PathStatus, Provenance, SkippedPath, discover_input};
+use emberscope_log::source::{
+    AnsweredBy, AnswersRead, Discovery, KnownFrom, PathStatus, Provenance, SkippedPath, discover_input,
+};
 use emberscope_rest::{Answers, Saved, Wanted, collect};
 use std::path::Path;
 use std::sync::Arc;
@@ -22,6 +24,8 @@ pub(super) fn saved(source: &str, sql_id: Option<u64>) -> Option<Result<Discover
     };
     let mut found = discovery(source, &saved, &Wanted { sql_id, ..Wanted::default() }, &|_| {});
     if let Ok(found) = &mut found {
+        let read = AnswersRead { by: AnsweredBy::Files, count: saved.files, bytes: saved.bytes };
+        found.runs.iter_mut().for_each(|run| run.provenance.answers = Some(read));
         found.skipped.extend(saved.skipped.iter().map(|(path, reason)| SkippedPath {
             path: path.display().to_string(),
             status: PathStatus::Skipped,
@@ -32,7 +36,7 @@ pub(super) fn saved(source: &str, sql_id: Option<u64>) -> Option<Result<Discover
     Some(found)
 }
 
-/// The run of answers, shown as `label`.
+/// The run of a server's answers, shown as `label`.
 pub(super) fn discovery(
     label: &str,
     answers: &dyn Answers,
@@ -51,6 +55,11 @@ pub(super) fn discovery(
         run.attempt_hint.clone_from(&made.attempt_id);
         run.provenance = Provenance {
             known_from: KnownFrom::MonitoringApi,
+            answers: Some(AnswersRead {
+                by: if made.is_running { AnsweredBy::LiveUi } else { AnsweredBy::HistoryServer },
+                count: made.answers,
+                bytes: made.answer_bytes,
+            }),
             notes: made.notes.clone(),
             not_measured: made.not_measured.clone(),
             forgotten: made.forgotten.clone(),

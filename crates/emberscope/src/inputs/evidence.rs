@@ -80,7 +80,7 @@ pub(crate) fn gather(files: &EvidenceFiles, reading: &Reading) -> anyhow::Result
     if reading.sources.is_empty() {
         gathered.without_source(files.follow)?;
     } else {
-        gathered.reading.fallback = of_texts(&mut gathered.evidence);
+        gathered.reading.fallback = of_texts(&mut gathered.evidence)?;
     }
     Ok(gathered)
 }
@@ -127,7 +127,7 @@ impl Gathered {
             self.reading.extra = runs;
             return Ok(());
         }
-        self.reading.extra = of_texts(evidence);
+        self.reading.extra = of_texts(evidence)?;
         if self.reading.extra.is_empty() {
             let name = evidence.driver_log.as_ref().map_or("", |log| log.name.as_str());
             let cut = evidence.driver_log.iter().flat_map(|log| &log.content.notes);

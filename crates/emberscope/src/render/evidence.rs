@@ -1,6 +1,6 @@
 //! The parts of an evidence report as text and Markdown.
 
-use super::markdown::escaped;
+use super::markdown::quoted;
 use crate::format::plain;
 use emberscope_evidence::sections::{Block, Section};
 use std::fmt::Write;
@@ -64,12 +64,12 @@ pub(crate) fn markdown(out: &mut String, parts: &[Section]) {
         let _ = write!(out, "\n## {}. {}\n\n", n + 1, part.title);
         for block in &part.blocks {
             match block {
-                Block::Text(text) => {
-                    let _ = writeln!(out, "{}\n", escaped(text));
+                Block::Text(words) => {
+                    let _ = writeln!(out, "{}\n", quoted::opening(words));
                 }
                 Block::List(items) => {
                     for item in items {
-                        let _ = writeln!(out, "- {}", escaped(item));
+                        let _ = writeln!(out, "- {}", quoted::opening(item));
                     }
                     out.push('\n');
                 }
@@ -80,7 +80,7 @@ pub(crate) fn markdown(out: &mut String, parts: &[Section]) {
                 Block::Table { head, rows } => {
                     let _ = writeln!(out, "| {} |\n|{}", head.join(" | "), "---|".repeat(head.len()));
                     for row in rows {
-                        let cells: Vec<String> = row.iter().map(|text| escaped(text)).collect();
+                        let cells: Vec<String> = row.iter().map(|words| quoted::cell(words)).collect();
                         let _ = writeln!(out, "| {} |", cells.join(" | "));
                     }
                     out.push('\n');

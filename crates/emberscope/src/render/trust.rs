@@ -4,7 +4,7 @@ use super::page::{Line, Tone, items, labelled};
 use crate::facts::Facts;
 use crate::format::{bytes, count, counted, plain, share, shown};
 use emberscope_html::TrustWords;
-use emberscope_model::trust::{FileStatus, FileTrust, Trust};
+use emberscope_model::trust::{AnsweredBy, AnswersTrust, FileStatus, FileTrust, Trust};
 
 const LABEL: &str = "Trust   ";
 /// Names in a list before the rest is only counted.
@@ -61,6 +61,24 @@ pub(super) fn lines(trust: &Trust, facts: &Facts, width: usize) -> Vec<Line> {
 }
 
 fn what_was_read(trust: &Trust) -> Vec<String> {
+    let (seen, expected) = (trust.coverage.tasks_seen, trust.coverage.tasks_expected);
+    // No number where all is well: tasks of each attempt of a stage are counted here, so that it would
+    // differ from the number of tasks above.
+    let tasks = match trust.coverage.ratio {
+        Some(_) if seen == expected => "all task ends".to_owned(),
+        Some(ratio) => format!("{} of {} ({})", count(seen), counted(expected, "task end"), share(ratio)),
+        None => "no tasks".to_owned(),
+    };
+    let mut read = match &trust.answers {
+        Some(answers) => of_answers(answers),
+        None => of_files(trust),
+    };
+    read.push(tasks);
+    read
+}
+
+/// The files of a log: how many, how they are packed, and what is in them.
+fn of_files(trust: &Trust) -> Vec<String> {
     let mut codecs: Vec<&str> = trust.files.iter().map(|file| file.codec.as_str()).collect();
     codecs.sort_unstable();
     codecs.dedup();
@@ -70,15 +88,22 @@ fn what_was_read(trust: &Trust) -> Vec<String> {
     if decoded != stored {
         size.push_str(&format!(" → {}", bytes(decoded as i64)));
     }
-    let (seen, expected) = (trust.coverage.tasks_seen, trust.coverage.tasks_expected);
-    // No number where all is well: tasks of each attempt of a stage are counted here, so that it would
-    // differ from the number of tasks above.
-    let tasks = match trust.coverage.ratio {
-        Some(_) if seen == expected => "all task ends".to_owned(),
-        Some(ratio) => format!("{} of {} ({})", count(seen), counted(expected, "task end"), share(ratio)),
-        None => "no tasks".to_owned(),
+    vec![counted(trust.files.len() as u64, "file"), size, counted(trust.lines, "line")]
+}
+
+/// Answers of the monitoring API. The events that were made of them are this program's own, and no word about what
+/// was read.
+fn of_answers(answers: &AnswersTrust) -> Vec<String> {
+    let by = match answers.by {
+        AnsweredBy::HistoryServer => "answers of a History Server",
+        AnsweredBy::LiveUi => "answers of a live UI",
+        AnsweredBy::Files => "saved answers",
     };
-    vec![counted(trust.files.len() as u64, "file"), size, counted(trust.lines, "line"), tasks]
+    let of = match answers.by {
+        AnsweredBy::HistoryServer | AnsweredBy::LiveUi => "request",
+        AnsweredBy::Files => "file",
+    };
+    vec![by.to_owned(), counted(answers.count, of), format!("JSON {}", bytes(answers.bytes as i64))]
 }
 
 /// All that makes a log less than whole.
@@ -270,5 +295,28 @@ mod tests {
         let trust = Trust { files: vec![file], truncated_tail: true, ..Trust::default() };
         let expected = "a.zip!/app-1: the zip archive ends inside the entry (the zip archive broke off, download it again)";
         assert_eq!(gaps(&trust, false), [expected]);
+    }
+
+    #[test]
+    fn answers_are_told_instead_of_the_events_made_of_them() {
+        let file = FileTrust {
+            path: "answers".to_owned(),
+            codec: "zstd".to_owned(),
+            bytes: 100,
+            decoded_bytes: 1_000,
+            status: FileStatus::Ok,
+            reason: None,
+            hint: None,
+        };
+        let read = |answers: Option<AnswersTrust>| {
+            let trust = Trust { files: vec![file.clone()], answers, lines: 3, ..Trust::default() };
+            what_was_read(&trust).join(" · ")
+        };
+        let by = |by: AnsweredBy, count: u64| read(Some(AnswersTrust { by, count, bytes: 2_048 }));
+        assert_eq!(read(None), "1 file · zstd 100 B → 1000 B · 3 lines · no tasks");
+        let history = by(AnsweredBy::HistoryServer, 12);
+        assert_eq!(history, "answers of a History Server · 12 requests · JSON 2.0 KiB · no tasks");
+        assert_eq!(by(AnsweredBy::LiveUi, 1), "answers of a live UI · 1 request · JSON 2.0 KiB · no tasks");
+        assert_eq!(by(AnsweredBy::Files, 6), "saved answers · 6 files · JSON 2.0 KiB · no tasks");
     }
 }

@@ -195,6 +195,16 @@ fn runs_of_other_servers_are_served() {
         let answer = server.get(path);
         answer.split_once("\r\n\r\n").unwrap().1.to_owned()
     };
+    // Of answers the trust line tells what they are, not of the events that were made of them.
+    let runs: Value = serde_json::from_str(&body(&near, "/api/emberscope/v1/runs")).unwrap();
+    let of =
+        runs["runs"].as_array().unwrap().iter().find(|run| run["application_id"] == "local-1796078478535");
+    let id = of.unwrap()["id"].as_str().unwrap();
+    let trust: Value =
+        serde_json::from_str(&body(&near, &format!("/api/emberscope/v1/runs/{id}/trust"))).unwrap();
+    assert_eq!((&trust["read"][0], &trust["read"][1]), (&"saved answers".into(), &FILES.into()), "{trust}");
+    let text = show(&dir.run(&["diagnose", "answers"]));
+    assert!(text.contains(&format!("saved answers · {FILES} · JSON ")), "{text}");
     let jobs = "/api/v1/applications/local-1796020155255/jobs";
     assert_eq!(body(&near, jobs), body(&far, jobs));
     let of_answers = "/api/v1/applications/local-1796078478535";
@@ -204,6 +214,9 @@ fn runs_of_other_servers_are_served() {
     let dead = show(&dir.run(&["serve", "http://127.0.0.1:1/history/application_1_2/", "--no-browser"]));
     assert!(dead.starts_with("exit code: 3") && dead.contains("127.0.0.1:1"), "{dead}");
 }
+
+/// How many files [`save_answers`] makes of `explain-4.3.0`: five lists, and tasks of seven stages.
+const FILES: &str = "12 files";
 
 /// Answers of a History Server about a fixture, saved as files.
 fn save_answers(dir: &Dir, fixture: &str) {

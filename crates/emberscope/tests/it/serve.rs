@@ -14,7 +14,13 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(dir: &Dir, args: &[&str]) -> Server {
+        Self::start_with(dir, args, &[])
+    }
+
+    /// As [`Server::start`], with variables of its environment.
+    pub(crate) fn start_with(dir: &Dir, args: &[&str], variables: &[(&str, &str)]) -> Server {
         let mut command = dir.command(&[&["serve", "--no-browser", "--port", "0"], args].concat());
+        command.envs(variables.iter().copied());
         command.env("EMBERSCOPE_TOKEN", "of-the-test").stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();

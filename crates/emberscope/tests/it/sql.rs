@@ -4,6 +4,7 @@
 
 use crate::base;
 use crate::command::{Dir, show};
+use crate::serve::Server;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -430,6 +431,10 @@ fn without_the_program_it_says_how_to_get_it() {
     let shown = show(&command.output().unwrap());
     assert!(shown.starts_with("exit code: 2\n"), "{shown}");
     assert!(shown.contains("which is no file") && shown.contains("cargo build --release"), "{shown}");
+    // The page is told before anybody asks.
+    let server = Server::start_with(&dir, &["app-1"], &[("EMBERSCOPE_SQL", "/nowhere/emberscope-sql")]);
+    let catalog = server.get("/api/emberscope/v1/sql-console/catalog");
+    assert!(catalog.contains("\"missing\":{\"message\":\"EMBERSCOPE_SQL names /nowhere/"), "{catalog}");
     // What has nothing to do with it works all the same.
     let list = dir.run(&["sql", "--list"]);
     assert!(String::from_utf8(list.stdout).unwrap().contains("skew-detection"));

@@ -5,7 +5,7 @@ use super::failure::{Failure, number};
 use super::{Param, window};
 use crate::app::App;
 use crate::catalog::Entry;
-use crate::console::ConsoleError;
+use crate::console::{Console, ConsoleError};
 use crate::spark_rest::Params;
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema};
@@ -88,13 +88,25 @@ struct SqlColumn {
     ty: String,
 }
 
-/// Ready-made questions and tables.
+/// Ready-made questions and tables, and whether there is somebody to ask.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(super) struct SqlCatalog {
+    /// Why nothing can be answered: the program that does is not there. Absent where it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<MissingProgram>,
     /// Ready-made questions.
     named: Vec<NamedQuestion>,
     /// Tables.
     tables: Vec<SqlTable>,
+}
+
+/// The program that answers SQL is not there.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+struct MissingProgram {
+    /// Where it was looked for.
+    message: String,
+    /// How to get it.
+    hint: String,
 }
 
 /// A ready-made question.
@@ -147,7 +159,10 @@ impl From<AskError> for Failure {
     }
 }
 
-pub(super) fn catalog() -> Result<SqlCatalog, Failure> {
+pub(super) fn catalog(console: &Console) -> Result<SqlCatalog, Failure> {
+    let missing = console
+        .missing()
+        .map(|refused| MissingProgram { message: refused.message, hint: refused.hint.into_owned() });
     let parameter =
         |known: &Parameter| QuestionParameter { name: known.name, default: known.default, doc: known.doc };
     let question = |analysis: &Analysis| {
@@ -165,6 +180,7 @@ pub(super) fn catalog() -> Result<SqlCatalog, Failure> {
         columns: columns(*report).into_iter().map(column).collect(),
     };
     Ok(SqlCatalog {
+        missing,
         named: ANALYSES.iter().map(question).collect::<Result<_, Failure>>()?,
         tables: Report::ALL.iter().map(table).collect(),
     })
