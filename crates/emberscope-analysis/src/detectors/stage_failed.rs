@@ -26,7 +26,9 @@ pub static SFAIL: Detector = Detector {
     what: "A stage attempt ended with a failure reason. `givenUp`: nothing did its work afterwards and the job failed. `retried`: shuffle data \
 was lost, or a task of a barrier stage failed, and a later attempt did the rest; the job may well have succeeded. `cancelled`: the job was cancelled, by a user or because another \
 part of the query failed or was not needed any more.",
-    rule: "The stage attempt has a failure reason. Given up is critical, retried a warning, cancelled a fact.",
+    rule: "The stage attempt has a failure reason. Given up is critical, retried a warning, cancelled a fact. What the \
+failed query took is saved where one of the next that come through reads the same, which is the program's other way to \
+its result; elsewhere mending the error lets the query take its time.",
     why: "A failed stage fails its job; one that was retried repeats the work of the lost partitions and waits for it.",
     fix: "Read the reason: it names the exception of the last failed task, or the shuffle that could not be read.\n\n\
 ```sql\nSELECT try_cast(a AS INT), try_divide(a, b) FROM t\n```\n\n\
@@ -89,9 +91,11 @@ fn check(context: &Context<'_>, view: &StageView<'_>, sink: &mut Sink) {
     sink.claim(claim);
 }
 
-/// The jobs of a query that failed, if another query that came through read the same later: then all that the
-/// first one did brought nothing.
+/// The jobs of a query that failed, if one of the next that came through read the same: then all that the first one
+/// did brought nothing.
 fn done_again(context: &Context<'_>, digest: &StageDigest) -> Option<Vec<u32>> {
+    /// A program that goes another way does so at once; what reads the same much later is another question.
+    const NEXT: usize = 3;
     let id = context.run.job(digest.job_id?)?.sql_execution_id?;
     let view = context.sql_view(id)?;
     let (jobs, sources) = (&view.execution.job_ids, sources(&view)?);
@@ -100,12 +104,12 @@ fn done_again(context: &Context<'_>, digest: &StageDigest) -> Option<Vec<u32>> {
         let jobs: Vec<&Job> = query.job_ids.iter().filter_map(|id| context.run.job(*id)).collect();
         !jobs.is_empty() && jobs.iter().all(|job| job.status == JobStatus::Succeeded)
     };
-    let mut later =
-        context.run.sql_executions.iter().filter(|query| query.start_ms >= Some(end)).filter(succeeds);
+    let later = context.run.sql_executions.iter().filter(|query| query.start_ms >= Some(end));
+    let mut next = later.filter(succeeds).take(NEXT);
     let reads_the_same = |query: &SqlExecution| {
         context.sql_view(query.id).and_then(|view| self::sources(&view)).as_ref() == Some(&sources)
     };
-    (!sources.is_empty() && later.any(reads_the_same)).then(|| jobs.clone())
+    (!sources.is_empty() && next.any(reads_the_same)).then(|| jobs.clone())
 }
 
 /// Without the jobs of a query. At worst the way that works after it becomes longer by a quarter of what they took.
