@@ -1,5 +1,7 @@
 //! The same data read or computed by several queries.
 
+mod filtered;
+
 use super::plan::python_udf::functions;
 use super::plan::{is_immaterial, rounded};
 use crate::context::Context;
@@ -100,7 +102,8 @@ pub static CACHING_OPPORTUNITY: Detector = Detector {
     checks: &[Check::App(check), Check::App(super::caching_rdd::check)],
     what: "Several queries of one application scan the same relation (variant `relation`), or compute the same intermediate \
 result from the same relations: the same joins, aggregates, windows or Python functions with the same literals (variant \
-`composite`). What is read from a cache already is left out, and so are micro-batches of a streaming query and data that \
+`composite`). Queries that compute it too, but of the rows that a filter leaves, would filter the copy: at best they are \
+saved as well. What is read from a cache already is left out, and so are micro-batches of a streaming query and data that \
 the application itself wrote in between. Outside SQL: several jobs compute the same RDDs from the start (variant `rdd`).",
     rule: "Equal fingerprints (columns and functions that a query does not need are left out, as Spark prunes them) of at least `min_operators` operators (fewer where one is Python) with a join, aggregate, window, union, explode or Python \
 operator in them in at least `min_executions` queries with jobs of their own and equal row counts; or the same format and \
@@ -133,6 +136,9 @@ struct Seen {
     is_query: bool,
     /// Fingerprint with columns and functions.
     hash: u64,
+    /// Fingerprint without filters, and whether it has any.
+    unfiltered: u64,
+    is_filtered: bool,
 }
 
 #[derive(Default)]
@@ -156,16 +162,18 @@ fn check(context: &Context<'_>, sink: &mut Sink) {
     let mut covered: BTreeSet<(u64, u32)> = BTreeSet::new();
     let mut composites: Vec<(&u64, &(u32, Vec<Seen>))> = found.composites.iter().collect();
     composites.sort_by_key(|(hash, (operators, _))| (std::cmp::Reverse(*operators), **hash));
+    let lone = filtered::lone(&found);
     for (hash, (operators, seen)) in composites {
         let seen: Vec<&Seen> =
             seen.iter().filter(|seen| !covered.contains(&(seen.execution, seen.node))).collect();
         let seen = one_by_root(seen);
-        if is_repeated(context, &seen)
-            && same_rows(&seen)
-            && same_columns(context, &seen)
-            && composite(context, &found, (*hash, *operators), &seen, sink)
-        {
+        if !is_repeated(context, &seen) || !same_rows(&seen) || !same_columns(context, &seen) {
+            continue;
+        }
+        let behind = filtered::behind_filters(context, &lone, &seen);
+        if composite(context, &found, (*hash, *operators), (&seen, &behind), sink) {
             cover(context, &seen, &mut covered);
+            cover(context, &behind, &mut covered);
         }
     }
     for (identity, relation) in &found.relations {
@@ -223,6 +231,8 @@ fn collect_plan(context: &Context<'_>, view: &SqlView<'_>, start_ms: i64, found:
         rows: rows_into(view, node),
         is_query: is_query(view, node),
         hash: prints[node as usize].hash,
+        unfiltered: prints[node as usize].unfiltered,
+        is_filtered: prints[node as usize].unfiltered != prints[node as usize].loose,
     };
     let ran = |node: u32| !view.nodes[node as usize].stages.stages.is_empty();
     let mut in_this = BTreeSet::new();
@@ -362,7 +372,7 @@ fn composite(
     context: &Context<'_>,
     found: &Found,
     (hash, operators): (u64, u32),
-    seen: &[&Seen],
+    (seen, behind): (&[&Seen], &[&Seen]),
     sink: &mut Sink,
 ) -> bool {
     let Some(view) = context.sql_view(seen[0].execution) else { return false };
@@ -400,6 +410,7 @@ fn composite(
         Confidence::Medium
     };
     priced(context, &mut claim, seen, &again, first_ms);
+    filtered::add(context, &mut claim, behind);
     // A query that is simply run again, in a loop or to look at its result, is a fact: what would be
     // kept is its result, and whether the program may do so is not in the log.
     if is_equal && seen.iter().all(|seen| seen.is_query) {

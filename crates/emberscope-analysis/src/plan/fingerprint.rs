@@ -24,6 +24,9 @@ pub struct Fingerprint {
     pub hash: u64,
     /// Hash without what column pruning changes.
     pub loose: u64,
+    /// The loose hash without filters: what is computed, whatever rows of it. Equal to the loose one where there
+    /// are none.
+    pub unfiltered: u64,
     /// Operators in it; wrappers and what made cached data are not counted.
     pub operators: u32,
     /// Whether every text in it was whole; equal hashes of cut texts need not mean equal work.
@@ -43,6 +46,7 @@ pub fn fingerprints(view: &SqlView<'_>) -> Vec<Fingerprint> {
     let empty = Fingerprint {
         hash: 0,
         loose: 0,
+        unfiltered: 0,
         operators: 0,
         is_whole: true,
         is_anchored: true,
@@ -91,14 +95,17 @@ fn own_print(view: &SqlView<'_>, node: u32, children: &[Fingerprint]) -> Fingerp
     // What made cached data did not run with this query.
     let is_cache = it.class == OperatorClass::Cache;
     let below = |of: fn(&Fingerprint) -> bool| !is_cache && children.iter().any(of);
-    let loose = match &own.loose {
-        Some(text) => hash(text, |child| child.loose),
+    let pruned = |text: &Option<String>, of: fn(&Fingerprint) -> u64| match text {
+        Some(text) => hash(text, of),
         // Left out: a subtree is as the one below it.
-        None => children.first().map_or(0, |child| child.loose),
+        None => children.first().map_or(0, of),
     };
+    let loose = pruned(&own.loose, |child| child.loose);
+    let unfiltered = pruned(&own.unfiltered, |child| child.unfiltered);
     Fingerprint {
         hash: hash(&own.text, |child| child.hash),
         loose,
+        unfiltered,
         operators: 1 + if is_cache { 0 } else { children.iter().map(|child| child.operators).sum::<u32>() },
         is_whole: own.is_whole && children.iter().all(|child| child.is_whole),
         is_anchored: own.is_anchored && children.iter().all(|child| child.is_anchored),
@@ -121,6 +128,8 @@ struct OwnText {
     text: String,
     /// `None` = the operator is left out of the loose fingerprint.
     loose: Option<String>,
+    /// The same without filters.
+    unfiltered: Option<String>,
     is_whole: bool,
     is_anchored: bool,
 }
@@ -141,6 +150,7 @@ fn own_text(view: &SqlView<'_>, node: u32) -> OwnText {
         return OwnText {
             text: format!("{} {place:?} {:?} {filters:?} {range}", it.name, scan.columns),
             loose: Some(format!("{} {place:?} {conditions:?} {range}", it.name)),
+            unfiltered: Some(format!("{} {place:?} [] {range}", it.name)),
             is_whole: is_anchored && scan.more_columns == 0,
             is_anchored,
         };
@@ -157,6 +167,7 @@ fn own_text(view: &SqlView<'_>, node: u32) -> OwnText {
     };
     OwnText {
         text: format!("{name} {detail}"),
+        unfiltered: loose.clone().filter(|_| name != "Filter"),
         loose,
         is_whole: !is_cut(&detail) && !is_volatile(&detail),
         // A leaf that is not a scan stands for work elsewhere: reused exchanges, for example.

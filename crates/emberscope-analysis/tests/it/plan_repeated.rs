@@ -186,3 +186,29 @@ fn data_that_changes_in_between_is_not_cached() {
         assert_eq!(count(&sink, "cachingOpportunity"), 0, "{name}: {:?}", sink.claims());
     }
 }
+
+#[test]
+fn a_query_that_filters_what_others_compute_would_filter_their_copy() {
+    // An aggregate over a scan; `filter` of the last query, whether all others have one too, and whether it counts.
+    let part = |filter: Option<&str>, id: u64| {
+        let scan = scan("JSON", "t", "PartitionFilters: [], PushedFilters: []", id);
+        let below = match filter {
+            Some(filter) => node("Filter", filter, &[("number of output rows", "sum", id + 4)], vec![scan]),
+            None => node("Project", "[k#1, v#2]", &[], vec![scan]),
+        };
+        let partial = node("HashAggregate", "(keys=[k#1], functions=[partial_sum(v#2)])", &[], vec![below]);
+        let rows = [("number of output rows", "sum", id + 6)];
+        node("HashAggregate", "(keys=[k#1], functions=[sum(v#2)])", &rows, vec![partial])
+    };
+    let highs = |own: Option<&str>, last: Option<&str>| {
+        let parts = vec![(part(own, 100), 100), (part(own, 200), 200), (part(last, 300), 300)];
+        let sink = cached(parts, "k#1 + ");
+        let claim = of_kind(&sink, "cachingOpportunity")[0];
+        let Worth::Replay { high, .. } = &claim.worth else { panic!("{claim:?}") };
+        (high.len(), claim.evidence.get("filtering_executions").and_then(Value::as_i64))
+    };
+    assert_eq!(highs(None, Some("(k#1 > 3)")), (2, Some(1)));
+    // The copy has other rows than the last query wants.
+    assert_eq!(highs(Some("(k#1 > 5)"), Some("(k#1 > 3)")), (1, None));
+    assert_eq!(highs(Some("(k#1 > 5)"), None), (1, None));
+}
