@@ -45,12 +45,12 @@ impl Card<'_> {
         }
         if !finding.recommendation.text.is_empty() {
             let _ =
-                write!(out, "<p class=\"do\">{}</p>", escape::short(&finding.recommendation.text, QUOTED));
+                write!(out, "<p class=\"do\">{}</p>", escape::prose(&finding.recommendation.text, QUOTED));
         }
         changes(out, &finding.recommendation.changes);
         self.proof(out);
         if !finding.validate.is_empty() {
-            let _ = write!(out, "<p>Check: {}</p>", escape::short(&finding.validate, QUOTED));
+            let _ = write!(out, "<p>Check: {}</p>", escape::prose(&finding.validate, QUOTED));
         }
         self.links(out, diagnosis);
         out.push_str("</div>");

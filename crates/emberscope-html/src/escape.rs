@@ -29,6 +29,23 @@ pub fn short(long: &str, most: usize) -> String {
     }
 }
 
+/// As [`short`]; what stands between two backticks is code.
+pub fn prose(long: &str, most: usize) -> String {
+    let escaped = short(long, most);
+    let parts: Vec<&str> = escaped.split('`').collect();
+    let last = parts.len() - 1;
+    let mut out = String::with_capacity(escaped.len() + 32);
+    for (n, part) in parts.iter().enumerate() {
+        match n % 2 {
+            1 if n < last => out.extend(["<code>", part, "</code>"]),
+            // A backtick without its other one is a backtick.
+            1 => out.extend(["`", part]),
+            _ => out.push_str(part),
+        }
+    }
+    out
+}
+
 /// A name that can be the target of a link: what is not a letter, digit, dot or dash becomes a dash.
 pub fn id(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-') { c } else { '-' }).collect()
@@ -68,6 +85,7 @@ mod tests {
             "&lt;a href=&quot;x&quot;&gt;&#39;&amp;\u{fffd}\u{fffd}"
         );
         assert_eq!(short("äbc", 2), "äb…");
+        assert_eq!(prose("set `a<b` to `c` or `d", 40), "set <code>a&lt;b</code> to <code>c</code> or `d");
         assert_eq!(id("SKEW-1\" onload"), "SKEW-1--onload");
         let hostile = r#"{"a":"</script><!--"}"#;
         let safe = json(hostile);
