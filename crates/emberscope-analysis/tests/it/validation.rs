@@ -255,6 +255,7 @@ fn pairs(page: &mut String, judged: &[Judged<'_>]) {
          twins; pairs above 10 % or without three repeats do not count.\n\n| pair | split | wall s | measured s | predicted s | noise | hit |\n|---|---|--:|--:|--:|--:|---|\n",
     );
     let (mut counted, mut hits, mut all, mut all_hits, mut more, mut less) = (0, 0, 0, 0, 0, 0);
+    let mut errors: BTreeMap<&str, Vec<(f64, bool, bool)>> = BTreeMap::new();
     for bad in
         judged.iter().filter(|one| one.label.role == "bad" && one.label.saves.as_deref() == Some("wall"))
     {
@@ -297,6 +298,10 @@ fn pairs(page: &mut String, judged: &[Judged<'_>]) {
         // The promise is the range: what was measured may lie above it, but should not lie below.
         less += usize::from(measured < low as f64 - 1000.0);
         more += usize::from(measured > high as f64 + 1000.0);
+        for expected in &bad.label.expect {
+            let error = (middle - measured) / measured.abs().max(1.0);
+            errors.entry(&expected.kind).or_default().push((error, is_hit, counts));
+        }
         let hit = match (counts, is_hit) {
             (true, true) => "yes",
             (true, false) => "no",
@@ -321,4 +326,26 @@ fn pairs(page: &mut String, judged: &[Judged<'_>]) {
          measured saving lies within the predicted range or 1 s from it, in {more} more was saved and in {less} less.\n",
         all - more - less
     );
+    saving_errors(page, &errors);
+}
+
+/// How far the middle of the range is from what was measured, by type: (error as a share of it, hit, counts).
+fn saving_errors(page: &mut String, errors: &BTreeMap<&str, Vec<(f64, bool, bool)>>) {
+    page.push_str(
+        "\n## Error of savings by type\n\nMedian error: how far the middle of the predicted range is above (+) or below (-) what was \
+         measured, as a share of that. Of the pairs that count, and of all.\n\n| type | count | hit | median error | all | hit | median error |\n|---|--:|--:|--:|--:|--:|--:|\n",
+    );
+    for (kind, pairs) in errors {
+        let of = |only_counting: bool| {
+            let chosen: Vec<_> = pairs.iter().filter(|(.., counts)| *counts || !only_counting).collect();
+            let hits = chosen.iter().filter(|(_, is_hit, _)| *is_hit).count();
+            let mut sorted: Vec<f64> = chosen.iter().map(|(error, ..)| *error).collect();
+            sorted.sort_by(f64::total_cmp);
+            let middle = sorted.get((sorted.len().max(1) - 1) / 2).zip(sorted.get(sorted.len() / 2));
+            let median = middle.map(|(one, other)| f64::midpoint(*one, *other));
+            let median = median.map_or_else(|| "–".to_owned(), |error| format!("{:+.0} %", error * 100.0));
+            format!("{} | {hits} | {median}", chosen.len())
+        };
+        _ = writeln!(page, "| {kind} | {} | {} |", of(true), of(false));
+    }
 }
